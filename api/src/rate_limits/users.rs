@@ -11,13 +11,29 @@ use crate::error::ApiError;
 
 /// The rate limits of signed-in users.
 pub struct UserLimits {
-    runs: Limiter,
-    uploads: Limiter,
-    selections: Limiter,
-    samples: Limiter,
-    renders: Limiter,
-    deliveries: Limiter,
-    webhook_addresses: Limiter,
+    /// Runs of tools.
+    pub runs: UserLimit,
+    /// Uploads of images.
+    pub uploads: UserLimit,
+    /// Clicks that select an area. As frequent as uploads may be, but counted separately.
+    pub selections: UserLimit,
+    /// Samples of upscales.
+    pub samples: UserLimit,
+    /// Files that are rendered of results. One takes about as much CPU time as an upload.
+    pub renders: UserLimit,
+    /// Payment pages that are opened at the provider.
+    pub purchases: UserLimit,
+    /// Deliveries that a user asks for.
+    pub deliveries: UserLimit,
+    /// Addresses that a user gives webhooks.
+    pub webhook_addresses: UserLimit,
+}
+
+/// The limit of one kind of call.
+pub struct UserLimit {
+    /// The kind of call, in the plural.
+    what: &'static str,
+    limiter: Limiter,
 }
 
 /// A user's remaining allowance.
@@ -45,10 +61,11 @@ pub struct RateLimited {
 impl From<RateLimited> for ApiError {
     fn from(error: RateLimited) -> Self {
         let RateLimited { what, allowance, retry_after_secs } = error;
-        let unit = if retry_after_secs == 1 { "second" } else { "seconds" };
+        // Never "1 seconds": the page has one translation.
+        let seconds = retry_after_secs.max(2);
         Self::RateLimited {
             detail: format!(
-                "You can start {} {what} per minute. Try again in {retry_after_secs} {unit}.",
+                "You can start {} {what} per minute. Try again in {seconds} seconds.",
                 allowance.limit
             ),
             retry_after_secs,
@@ -56,6 +73,8 @@ impl From<RateLimited> for ApiError {
     }
 }
 
+/// Payment pages per minute.
+const PURCHASES_PER_MINUTE: u32 = 30;
 /// Tests and repetitions of deliveries per minute.
 const DELIVERIES_PER_MINUTE: u32 = 30;
 /// Changed addresses of webhooks per minute. Resolving the name of one may keep a thread waiting.
@@ -64,73 +83,45 @@ const WEBHOOK_ADDRESSES_PER_MINUTE: u32 = 30;
 impl UserLimits {
     /// Creates the limiters with the configured limits.
     pub fn new(limits: &LimitsConfig, queue: &Queue) -> Self {
-        let limiter = |name, calls| Limiter::new(name, calls, Duration::from_mins(1), queue);
+        let limit = |what, name, calls| UserLimit {
+            what,
+            limiter: Limiter::new(name, calls, Duration::from_mins(1), queue),
+        };
+        let uploads = limits.user_uploads_per_minute;
         Self {
-            runs: limiter("user-runs", limits.user_runs_per_minute),
-            uploads: limiter("user-uploads", limits.user_uploads_per_minute),
-            // Clicks are as frequent as uploads may be, and counted by themselves.
-            selections: limiter("user-selections", limits.user_uploads_per_minute),
-            samples: limiter("user-samples", limits.user_uploads_per_minute),
-            // Rendering takes about as much CPU time as an upload.
-            renders: limiter("user-renders", limits.user_uploads_per_minute),
-            deliveries: limiter("user-deliveries", DELIVERIES_PER_MINUTE),
-            webhook_addresses: limiter("user-webhook-addresses", WEBHOOK_ADDRESSES_PER_MINUTE),
+            runs: limit("runs", "user-runs", limits.user_runs_per_minute),
+            uploads: limit("uploads", "user-uploads", uploads),
+            selections: limit("selections", "user-selections", uploads),
+            samples: limit("samples", "user-samples", uploads),
+            renders: limit("renders", "user-renders", uploads),
+            purchases: limit("purchases", "user-purchases", PURCHASES_PER_MINUTE),
+            deliveries: limit("deliveries", "user-deliveries", DELIVERIES_PER_MINUTE),
+            webhook_addresses: limit(
+                "address checks",
+                "user-webhook-addresses",
+                WEBHOOK_ADDRESSES_PER_MINUTE,
+            ),
         }
-    }
-
-    /// Counts a run of `user`; an error if it exceeds the limit.
-    pub async fn count_run(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.runs, user, "runs").await
-    }
-
-    /// Counts an upload of `user`; an error if it exceeds the limit.
-    pub async fn count_upload(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.uploads, user, "uploads").await
-    }
-
-    /// Counts a selection of `user`; an error if it exceeds the limit.
-    pub async fn count_selection(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.selections, user, "selections").await
-    }
-
-    /// Counts a sample for `user`; an error if it exceeds the limit.
-    pub async fn count_sample(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.samples, user, "samples").await
-    }
-
-    /// Counts the rendering of a result for `user`; an error if it exceeds the limit.
-    pub async fn count_render(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.renders, user, "renders").await
-    }
-
-    /// Counts a delivery that `user` asked for; an error if it exceeds the limit.
-    pub async fn count_delivery(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.deliveries, user, "deliveries").await
-    }
-
-    /// Counts an address that `user` gives a webhook; an error if it exceeds the limit.
-    pub async fn count_webhook_address(&self, user: UserId) -> Result<Allowance, RateLimited> {
-        count(&self.webhook_addresses, user, "address checks").await
     }
 }
 
-async fn count(
-    limiter: &Limiter,
-    user: UserId,
-    what: &'static str,
-) -> Result<Allowance, RateLimited> {
-    let limit = limiter.rate.calls;
-    let allowance = |remaining| Allowance {
-        limit,
-        remaining,
-        full_after: limiter.rate.interval() * (limit - remaining),
-    };
-    match limiter.count(&user.to_string()).await {
-        Verdict::Within { remaining } => Ok(allowance(remaining)),
-        Verdict::Beyond { retry_after } => Err(RateLimited {
-            what,
-            allowance: allowance(0),
-            retry_after_secs: retry_after.as_secs() + 1,
-        }),
+impl UserLimit {
+    /// Counts a call of `user`; an error if it exceeds the limit.
+    pub async fn count(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        let limiter = &self.limiter;
+        let limit = limiter.rate.calls;
+        let allowance = |remaining| Allowance {
+            limit,
+            remaining,
+            full_after: limiter.rate.interval() * (limit - remaining),
+        };
+        match limiter.count(&user.to_string()).await {
+            Verdict::Within { remaining } => Ok(allowance(remaining)),
+            Verdict::Beyond { retry_after } => Err(RateLimited {
+                what: self.what,
+                allowance: allowance(0),
+                retry_after_secs: retry_after.as_secs() + 1,
+            }),
+        }
     }
 }

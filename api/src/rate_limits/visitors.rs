@@ -51,7 +51,8 @@ impl VisitorLimits {
 async fn count(limiter: &Limiter, visitor: &str, what: &str) -> Result<(), ApiError> {
     let Verdict::Beyond { retry_after } = limiter.count(visitor).await else { return Ok(()) };
     let retry_after_secs = retry_after.as_secs() + 1;
-    let minutes = retry_after_secs.div_ceil(60);
+    // Never "1 minutes": the page has one translation.
+    let minutes = retry_after_secs.div_ceil(60).max(2);
     Err(ApiError::RateLimited {
         detail: format!(
             "Too many {what} from your network. Try again in {minutes} minutes, or sign up."

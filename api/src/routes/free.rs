@@ -126,6 +126,9 @@ pub enum VisitorAnswers {
     /// Too many uploads or free runs from this network.
     #[response(status = 429)]
     TooManyRequests(Problem),
+    /// The run failed.
+    #[response(status = 500)]
+    Failed(Problem),
     /// The server is busy.
     #[response(status = 503)]
     Unavailable(Problem),

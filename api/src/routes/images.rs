@@ -50,7 +50,7 @@ pub async fn upload(
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
     let Query(MetadataQuery { metadata }) = query?;
-    app.rate_limits.users.count_upload(user.id).await?;
+    app.rate_limits.users.uploads.count(user.id).await?;
     let body = multipart(body)?;
     let file = named_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);

@@ -51,7 +51,7 @@ pub async fn run_magic_fix(
     preferences: RequestPreferences,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
-    app.rate_limits.users.count_run(user.id).await?;
+    app.rate_limits.users.runs.count(user.id).await?;
     let image = id(&image, "Image")?;
     let body = multipart(body)?;
     let UploadedMask { mask, prompt, is_exact } =
@@ -87,7 +87,7 @@ pub struct MeaningView {
     problem: Option<String>,
 }
 
-/// What Magic Fix would do with a prompt, and whether it can: costs nothing, so that people see it while they type.
+/// Says what Magic Fix would do with a prompt and whether it can. Free, so the page can ask while people type.
 ///
 /// Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
 #[utoipa::path(post, path = "/api/magic-images/meaning", tag = "magic fix", request_body = PromptView,

@@ -44,6 +44,9 @@ pub enum CheckoutErrors {
     /// The Idempotency-Key was used for another pack.
     #[response(status = 422)]
     KeyReused(Problem),
+    /// The caller bought too often per minute.
+    #[response(status = 429)]
+    TooManyRequests(Problem),
     /// Payments are not configured, or the payment provider is unavailable.
     #[response(status = 503)]
     Unavailable(Problem),
@@ -203,8 +206,7 @@ pub struct Received {
 #[utoipa::path(post, path = "/api/payments/webhook", tag = "payments",
     params(("Stripe-Signature" = String, Header)),
     request_body(content = String, content_type = "application/json"),
-    responses((status = 200, body = Received), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 413, body = Problem)))]
+    responses((status = 200, body = Received), (status = 400, body = Problem), (status = 404, body = Problem)))]
 pub async fn webhook(
     State(app): State<App>,
     headers: HeaderMap,

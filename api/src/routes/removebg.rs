@@ -97,7 +97,7 @@ pub async fn remove(
             return Refusal::from(error).into_response();
         }
     };
-    let (mut response, allowance) = match app.rate_limits.users.count_run(user.id).await {
+    let (mut response, allowance) = match app.rate_limits.users.runs.count(user.id).await {
         Ok(allowance) => {
             let response = run(&app, &user, preferences, request).await;
             (response.unwrap_or_else(IntoResponse::into_response), allowance)

@@ -59,6 +59,9 @@ pub enum RunAnswers {
     /// The caller started too many runs per minute, or has too many in the queue.
     #[response(status = 429)]
     TooManyRequests(Problem),
+    /// The run failed.
+    #[response(status = 500)]
+    Failed(Problem),
     /// The server is busy.
     #[response(status = 503)]
     Unavailable(Problem),
@@ -72,7 +75,7 @@ pub async fn run(
     query: &ImageQuery,
     preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    app.rate_limits.users.count_run(user).await?;
+    app.rate_limits.users.runs.count(user).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
     let image = query.id()?;
     let request =

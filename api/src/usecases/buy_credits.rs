@@ -18,6 +18,7 @@ pub async fn buy_credits(
 ) -> Result<String, ApiError> {
     let pack = PACKS.iter().find(|pack| pack.number == number).ok_or(ApiError::NotFound("Pack"))?;
     let payments = app.payments.as_ref().ok_or(ApiError::PaymentsUnavailable)?;
+    app.rate_limits.users.purchases.count(user.id).await?;
     let order = orders::place(&app.pool, user.id, pack, idempotency_key).await?;
     if let Some(url) = order.checkout_url {
         return Ok(url);

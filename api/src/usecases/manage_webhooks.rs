@@ -30,7 +30,7 @@ impl Wish {
     /// Checks all properties and converts them to their stored form.
     async fn checked(mut self, app: &App, owner: UserId) -> Result<Self, ApiError> {
         if let Some(url) = &mut self.url {
-            app.rate_limits.users.count_webhook_address(owner).await?;
+            app.rate_limits.users.webhook_addresses.count(owner).await?;
             let parsed = app.webhook_addresses.parse(url.trim()).map_err(refused)?;
             app.webhook_addresses.check_host(&parsed).await.map_err(refused)?;
             *url = parsed.into();
@@ -141,7 +141,7 @@ pub async fn rotate_secret(
 
 /// Sends a test event; returns its id.
 pub async fn send_test(app: &App, owner: UserId, id: WebhookId) -> Result<EventId, ApiError> {
-    app.rate_limits.users.count_delivery(owner).await?;
+    app.rate_limits.users.deliveries.count(owner).await?;
     Ok(webhooks::send_test(&app.pool, owner, id).await?)
 }
 
@@ -152,6 +152,6 @@ pub async fn send_again(
     webhook: WebhookId,
     id: EventId,
 ) -> Result<(), ApiError> {
-    app.rate_limits.users.count_delivery(owner).await?;
+    app.rate_limits.users.deliveries.count(owner).await?;
     Ok(webhooks::send_again(&app.pool, owner, webhook, id).await?)
 }

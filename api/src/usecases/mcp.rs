@@ -90,7 +90,7 @@ pub struct Call {
 /// Runs the tool and waits for its result. A run that takes longer continues, and an equal call waits for it again.
 pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome, ApiError> {
     let Call { picture, action, idempotency_key, started } = call;
-    app.rate_limits.users.count_run(user.id).await?;
+    app.rate_limits.users.runs.count(user.id).await?;
     let tool = match &action {
         Action::Run(tool) => *tool,
         Action::Fix { prompt, .. } => Tool::MagicFix(Prompt::parse(prompt)?.mode()),
@@ -201,7 +201,7 @@ async fn sent_picture(
             return Err(ApiError::NotEnoughCredits);
         }
         None => {
-            app.rate_limits.users.count_upload(user.id).await?;
+            app.rate_limits.users.uploads.count(user.id).await?;
             let max = app.limits.max_dimension_of(tool.name());
             upload_image(app, Uploader::Program(user.id), (file, None), max).await?
         }

@@ -15,8 +15,8 @@ use retouch_pixels::decode::check;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// How long a request waits for a worker, whose model may be busy with a tile of a job. A slow CPU alone takes more than half
-/// of it; a usual proxy gives up after a minute.
+/// How long a request waits for a worker, whose model may be busy with a tile of a job. A slow CPU needs more than half of
+/// this; most proxies give up after a minute.
 const WAIT: Duration = Duration::from_secs(55);
 
 /// Returns the upscaled part as a PNG. `picture` is the width and height of the whole picture, which decides between
@@ -30,7 +30,7 @@ pub async fn sample(
 ) -> Result<Bytes, ApiError> {
     match user {
         Some(user) => {
-            app.rate_limits.users.count_sample(user).await?;
+            app.rate_limits.users.samples.count(user).await?;
         }
         None => {
             app.rate_limits.visitors.count_sample(&app.visitors.pseudonym(address)).await?;

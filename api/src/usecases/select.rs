@@ -23,7 +23,7 @@ pub async fn select(
 ) -> Result<Bytes, ApiError> {
     let size = (image.width.unsigned_abs(), image.height.unsigned_abs());
     clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
-    app.rate_limits.users.count_selection(user).await?;
+    app.rate_limits.users.selections.count(user).await?;
     let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
     let reply = app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
     reply.map_err(failed)

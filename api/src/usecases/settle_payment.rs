@@ -12,7 +12,7 @@ use crate::state::App;
 
 /// How often to check payments that no message has arrived for.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
-/// The maximum number of payments per check.
+/// The payments that one process takes at once; others may take the next.
 const CHECK_LIMIT: i64 = 20;
 
 /// The state of a checkout.
@@ -101,14 +101,19 @@ pub async fn watch_payments(app: App) {
 
 /// Retrieves and settles the payments that are due for a check.
 pub async fn check_pending_payments(app: &App, payments: &Payments) -> anyhow::Result<()> {
-    for session in orders::due_for_check(&app.pool, CHECK_LIMIT).await? {
-        match payments.retrieve(&session).await {
-            Ok(state) => count("question", orders::settle(&app.pool, &state.payment).await?),
-            Err(PaymentsError::Unavailable(why)) => anyhow::bail!(why),
-            Err(error) => tracing::warn!("Could not check a payment: {error}"),
+    loop {
+        let due = orders::due_for_check(&app.pool, CHECK_LIMIT).await?;
+        for session in &due {
+            match payments.retrieve(session).await {
+                Ok(state) => count("question", orders::settle(&app.pool, &state.payment).await?),
+                Err(PaymentsError::Unavailable(why)) => anyhow::bail!(why),
+                Err(error) => tracing::warn!("Could not check a payment: {error}"),
+            }
+        }
+        if due.is_empty() {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 fn count(source: &'static str, outcome: Outcome) {

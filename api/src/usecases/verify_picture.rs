@@ -33,7 +33,7 @@ pub async fn count_upload(
 ) -> Result<(), ApiError> {
     match user {
         Some(user) => {
-            app.rate_limits.users.count_upload(user).await?;
+            app.rate_limits.users.uploads.count(user).await?;
         }
         None => app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?,
     }

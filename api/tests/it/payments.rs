@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use retouch_api::usecases::settle_payment::check_pending_payments;
-use retouch_core::credits;
+use retouch_core::{credits, orders, users};
 use retouch_standins::stripe::{DisputeStatus, EventKind, Outcome, StripeStandIn};
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -426,4 +426,42 @@ async fn a_hundred_sessions_replayed_a_hundred_times_are_a_hundred_grants(pool: 
             .unwrap();
     assert_eq!((grants, sum), (100, 2000));
     assert_books_balance(&app).await;
+}
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nobody_opens_payment_pages_without_end(pool: PgPool) {
+    let (app, _stripe) = TestApp::start_selling(pool).await;
+    let token = app.token("ada");
+    let open = async |n: usize| {
+        let post = app.post("/api/payments/create-checkout-session-1").by(&token);
+        post.header("idempotency-key", &format!("key {n}")).send().await
+    };
+    let mut opened = 0;
+    let refused = loop {
+        let answer = open(opened).await;
+        if answer.status != StatusCode::OK || opened > 90 {
+            break answer;
+        }
+        opened += 1;
+    };
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "after {opened}");
+    assert!(refused.text().contains("You can start 30 purchases per minute."));
+    assert_eq!(buy(&app, "bob", 1).await.status, StatusCode::OK);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_check_asks_about_every_payment_that_is_due(pool: PgPool) {
+    let (app, _stripe) = TestApp::start_selling(pool).await;
+    let ada = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id;
+    for n in 0..45 {
+        let key = format!("key {n}");
+        let order = orders::place(&app.pool, ada, &credits::PACKS[0], Some(&key)).await.unwrap();
+        let (session, url) = (format!("cs_{n}"), "https://pay.test/1");
+        orders::attach_session(&app.pool, order.id, &session, url).await.unwrap();
+    }
+    let due = "update orders set next_check_at = now() - interval '1 second'";
+    sqlx::query(due).execute(&app.pool).await.unwrap();
+    check_pending_payments(&app.app, app.app.payments.as_ref().unwrap()).await.unwrap();
+    let left = "select count(*) from orders where next_check_at < now()";
+    let left: i64 = sqlx::query_scalar(left).fetch_one(&app.pool).await.unwrap();
+    assert_eq!(left, 0);
 }

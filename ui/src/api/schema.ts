@@ -85,7 +85,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Finishes a result like `/api/results/{resultId}/render`, for whoever has its signed URL: visitors, who own nothing. */
+        /** Finishes a visitor's result like `/api/results/{resultId}/render`, for whoever has its signed URL. */
         post: operations["render_signed"];
         delete?: never;
         options?: never;
@@ -420,7 +420,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What Magic Fix would do with a prompt, and whether it can: costs nothing, so that people see it while they type.
+         * Says what Magic Fix would do with a prompt and whether it can. Free, so the page can ask while people type.
          * @description Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
          */
         post: operations["prompt_meaning"];
@@ -2777,6 +2777,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -2910,6 +2919,15 @@ export interface operations {
             };
             /** @description Too many uploads or free runs from this network. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3749,6 +3767,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -3936,6 +3963,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The caller bought too often per minute. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
@@ -3996,6 +4032,15 @@ export interface operations {
             };
             /** @description The Idempotency-Key was used for another pack. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller bought too often per minute. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4070,6 +4115,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The caller bought too often per minute. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
@@ -4130,6 +4184,15 @@ export interface operations {
             };
             /** @description The Idempotency-Key was used for another pack. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller bought too often per minute. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4204,6 +4267,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The caller bought too often per minute. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
@@ -4264,6 +4336,15 @@ export interface operations {
             };
             /** @description The Idempotency-Key was used for another pack. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller bought too often per minute. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4367,14 +4448,6 @@ export interface operations {
                 };
             };
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4748,6 +4821,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -4850,6 +4932,15 @@ export interface operations {
             };
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4966,6 +5057,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -5068,6 +5168,15 @@ export interface operations {
             };
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5351,6 +5460,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -5453,6 +5571,15 @@ export interface operations {
             };
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5569,6 +5696,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -5671,6 +5807,15 @@ export interface operations {
             };
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5787,6 +5932,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The run failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy. */
             503: {
                 headers: {
@@ -5889,6 +6043,15 @@ export interface operations {
             };
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The run failed. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };
