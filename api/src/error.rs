@@ -54,7 +54,7 @@ pub enum ApiError {
     #[error("The run was canceled.")]
     Canceled,
     /// 413: the file exceeds the size limit.
-    #[error("The file is too large (max {} MB).", .max_bytes / 1024 / 1024)]
+    #[error("The file is too large (max {}).", size(*.max_bytes))]
     FileTooLarge {
         /// The limit.
         max_bytes: usize,
@@ -133,6 +133,14 @@ pub enum ApiError {
     /// 500: our fault; the log has the cause. Says nothing of a charge: the run may be finished and paid.
     #[error("Something went wrong on our side. Please try again.")]
     Internal(#[source] anyhow::Error),
+}
+
+/// Writes a limit in bytes as people read it.
+fn size(bytes: usize) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KB", bytes >> 10),
+        megabytes => format!("{megabytes} MB"),
+    }
 }
 
 /// Returns the limits of a quota as text.

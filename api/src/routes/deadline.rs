@@ -15,8 +15,11 @@ use crate::error::ApiError;
 /// How long a request may take to answer if it neither uploads nor runs a tool.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, and GET on the paths in `run_paths`: those upload or wait
-/// for a run, and have deadlines of their own.
+/// Renders a file as POST does elsewhere, and waits for memory as long as `RETOUCH_DECODE_WAIT_SECS` says.
+const RENDERS: &str = "/api/results/{resultId}/file";
+
+/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on the paths in `run_paths`, and [`RENDERS`]: those upload,
+/// render or wait for a run, and have deadlines of their own.
 pub(crate) async fn enforce(
     run_paths: Arc<HashSet<String>>,
     route: MatchedPath,
@@ -25,7 +28,9 @@ pub(crate) async fn enforce(
 ) -> Response {
     let is_quick = match *request.method() {
         Method::DELETE => true,
-        Method::GET | Method::HEAD => !run_paths.contains(route.as_str()),
+        Method::GET | Method::HEAD => {
+            !run_paths.contains(route.as_str()) && route.as_str() != RENDERS
+        }
         _ => false,
     };
     if !is_quick {

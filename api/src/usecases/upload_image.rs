@@ -19,7 +19,7 @@ use crate::decode_budget::Memory;
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
-/// What happens to what the camera wrote into a file: date, place, maker and more (EXIF). The turn is always applied.
+/// What to do with a file's EXIF: date, place, camera and more. The orientation is always applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metadata {
     /// It is dropped.

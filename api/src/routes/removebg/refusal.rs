@@ -92,12 +92,7 @@ impl From<ApiError> for Refusal {
             }
             status => status,
         };
-        let retry_after_secs = match &error {
-            ApiError::RateLimited { retry_after_secs, .. }
-            | ApiError::QueueFull { retry_after_secs, .. }
-            | ApiError::Unavailable { retry_after_secs, .. } => Some(*retry_after_secs),
-            _ => None,
-        };
+        let retry_after_secs = error.retry_after_secs();
         let reason = RefusalReason { title: error.to_string(), code: code.to_owned() };
         Self { status, reason, retry_after_secs, charged: 0 }
     }
