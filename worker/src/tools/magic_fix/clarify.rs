@@ -61,13 +61,12 @@ pub async fn clarify(
         })
         .await??;
     let Tiling { padding, smallest, .. } = contract.tiling;
-    // A tile of fixed size has no room to spare.
-    let (mut side, padding) = match contract.fixed_region(padding.max(MARGIN)) {
-        Some(side) => (side, padding.max(MARGIN)),
-        None => {
-            let padding = padding.max(2 * MARGIN);
-            (contract.tiling.side_within(padding, tile_memory_bytes), padding)
-        }
+    let (mut side, padding) = if let Some(side) = contract.fixed_region(padding.max(MARGIN)) {
+        // It has no room to spare.
+        (side, padding.max(MARGIN))
+    } else {
+        let padding = padding.max(2 * MARGIN);
+        (contract.tiling.side_within(padding, tile_memory_bytes), padding)
     };
     side = side.min(LARGEST_SIDE);
     let row = picture.width as usize * factor as usize * 3;
