@@ -1,6 +1,6 @@
 import { delay, HttpResponse, http } from 'msw';
 import { User, UserManager } from 'oidc-client-ts';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { aConfig } from '@/testing/builders';
 import { aLockManager } from '@/testing/lock-manager';
 import { server } from '@/testing/server';
@@ -184,6 +184,70 @@ test('follows another tab that renews, signs out, and signs in', async () => {
   expect(await session.token()).toBe('first');
 });
 
+describe('a session that expires in another tab', () => {
+  beforeEach(() => sessionStorage.setItem('retouch-magic-fix', 'a mask'));
+
+  async function expireInAnotherTab() {
+    answerRenewal(() => HttpResponse.json({ error: 'invalid_grant' }, { status: 400 }));
+    await storeUser(now() - 1);
+    const [session, other] = [createSession(), createSession()];
+    await other.token();
+    expect(other.state.getState().user).toBeNull();
+    tellOtherTabs();
+    return session;
+  }
+
+  test('ends here too, and keeps the work of this tab', async () => {
+    const session = await expireInAnotherTab();
+    expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: false });
+    expect(onExpired).toHaveBeenCalledTimes(2);
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBe('a mask');
+  });
+
+  test('can be followed by another one, whose sign-out clears everything', async () => {
+    const session = await expireInAnotherTab();
+    await storeUser(now() + 3600);
+    tellOtherTabs();
+    expect(await session.token()).toBe('first');
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBe('a mask');
+    localStorage.removeItem(storageKey);
+    tellOtherTabs();
+    expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: true });
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBeNull();
+  });
+
+  test('leaves nothing to another user who signs in there', async () => {
+    await expireInAnotherTab();
+    await storeUser(now() + 3600, 'other', 'user-2');
+    tellOtherTabs();
+    expect(onUserChanged).toHaveBeenCalled();
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBeNull();
+  });
+
+  test('leaves nothing to another user who signs in here', async () => {
+    await expireInAnotherTab();
+    await storeUser(now() + 3600, 'other', 'user-2');
+    const user = await createIdentityClient(identity).getUser();
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user as User);
+    window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+    const session = createSession();
+    await vi.waitFor(() => expect(session.state.getState().user).not.toBeNull());
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBeNull();
+    window.history.replaceState(null, '', '/');
+  });
+});
+
+test('a session without a refresh token that expires while the page sleeps keeps the work', async () => {
+  sessionStorage.setItem('retouch-magic-fix', 'a mask');
+  await storeUser(now() + 1, '');
+  const session = createSession();
+  vi.setSystemTime(Date.now() + 2_000);
+  document.dispatchEvent(new Event('visibilitychange'));
+  expect(onExpired).toHaveBeenCalledOnce();
+  expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: false });
+  expect(sessionStorage.getItem('retouch-magic-fix')).toBe('a mask');
+});
+
 test('another user in another tab replaces the whole page', async () => {
   await storeUser(now() + 3600);
   createSession();
@@ -220,7 +284,7 @@ test('ends the session when the renewal is refused', async () => {
   vi.advanceTimersByTime(5_000);
   await vi.waitFor(() => expect(onExpired).toHaveBeenCalledOnce());
   expect(session.state.getState().user).toBeNull();
-  expect(localStorage).toHaveLength(0);
+  expect(localStorage.getItem(storageKey)).not.toContain('token');
 });
 
 test.each([

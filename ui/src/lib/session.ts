@@ -8,7 +8,16 @@ import { pathWithin } from './path-within';
 import { paths } from './paths';
 import { isRefusal, renewUser } from './renew-user';
 import { clearUserData } from './sign-out-cleanup';
-import { readStoredUser, removeStoredUser, type StoredUser, secondsLeft, storedUserKey } from './stored-user';
+import {
+  expireStoredUser,
+  hasExpired,
+  readExpiredUserId,
+  readStoredUser,
+  removeStoredUser,
+  type StoredUser,
+  secondsLeft,
+  storedUserKey,
+} from './stored-user';
 
 export type Provider = 'google' | 'facebook' | 'password';
 
@@ -23,7 +32,7 @@ type SessionState = {
 };
 
 type SessionEvents = {
-  /** The provider or the API refused the user's tokens. */
+  /** The provider or the API refused the user's tokens, in this tab or another one. */
   onExpired: () => void;
   /** The user signed out: cached data has to go. */
   onSignedOut: () => void;
@@ -149,8 +158,10 @@ export class Session {
   }
 
   private expire = () => {
-    if (!this.state.getState().user) return;
-    this.clearUser();
+    const { user } = this.state.getState();
+    if (!user) return;
+    expireStoredUser(this.storageKey, user);
+    this.state.setState({ isLoading: false, user: null });
     this.events.onExpired();
   };
 
@@ -171,6 +182,7 @@ export class Session {
       const user = (await client.signinCallback()) ?? null;
       // Removes the one-time code from the address and the history.
       window.history.replaceState(null, '', window.location.pathname);
+      if (user && this.hasWorkOfAnother(user)) clearUserData();
       this.state.setState({ isLoading: false, user, returnTo: pathWithin(user?.state) });
     } catch (error) {
       this.state.setState({ isLoading: false, error });
@@ -231,16 +243,23 @@ export class Session {
     if (!this.state.getState().isLoading) this.take(readStoredUser(this.storageKey));
   };
 
-  /** Takes what this or another tab has stored: renewed tokens, a sign-in, or a sign-out. */
+  /** Takes what this or another tab has stored: renewed tokens, a sign-in, the end of the session, or a sign-out. */
   private take(stored: StoredUser | null) {
     const { user } = this.state.getState();
     if (stored?.access_token === user?.access_token) return;
-    if (user && stored && user.profile.sub !== stored.profile.sub) {
+    if (stored && this.hasWorkOfAnother(stored)) {
       clearUserData();
       return this.events.onUserChanged();
     }
     if (stored) return this.state.setState({ user: stored });
+    if (user && hasExpired(this.storageKey)) return this.expire();
     this.signOutLocally();
+  }
+
+  /** Whether this tab belongs to another user, who is signed in or whose session has expired. */
+  private hasWorkOfAnother({ profile }: StoredUser): boolean {
+    const owner = this.state.getState().user?.profile.sub ?? readExpiredUserId();
+    return owner !== null && owner !== profile.sub;
   }
 }
 

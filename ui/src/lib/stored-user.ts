@@ -9,21 +9,43 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
   return `oidc.user:${issuer}:${clientId}`;
 }
 
+/** What stays of a user whose session has expired. Other tabs would take nothing for a sign-out. */
+const EXPIRED = '{"expires_at":0}';
+/** In the tab's storage, beside the work that stays there. */
+const OWNER_KEY = 'retouch-expired-user';
+
 /** Returns the stored user, unless their token has expired for good. */
 export function readStoredUser(key: string): StoredUser | null {
-  try {
-    const user: StoredUser | null = JSON.parse(localStorage.getItem(key) ?? 'null');
-    return user && (user.refresh_token || secondsLeft(user) > 0) ? user : null;
-  } catch {
-    return null;
-  }
+  const user: StoredUser | null = tryStorage(() => JSON.parse(localStorage.getItem(key) ?? 'null'));
+  return user && (user.refresh_token || secondsLeft(user) > 0) ? user : null;
 }
 
 export function removeStoredUser(key: string) {
+  tryStorage(() => localStorage.removeItem(key));
+}
+
+/** Removes the tokens of a user whose session has expired. */
+export function expireStoredUser(key: string, { profile }: StoredUser) {
+  tryStorage(() => localStorage.setItem(key, EXPIRED));
+  tryStorage(() => sessionStorage.setItem(OWNER_KEY, profile.sub));
+}
+
+/** Returns whether a user who is no longer there has expired, rather than signed out. */
+export function hasExpired(key: string): boolean {
+  return tryStorage(() => localStorage.getItem(key)) !== null;
+}
+
+/** Returns the id of the user whose session has expired in this tab, and whose work it may still have. */
+export function readExpiredUserId(): string | null {
+  return tryStorage(() => sessionStorage.getItem(OWNER_KEY));
+}
+
+/** Storage that is full or blocked holds nothing. */
+function tryStorage<T>(use: () => T): T | null {
   try {
-    localStorage.removeItem(key);
+    return use();
   } catch {
-    // Storage is blocked, so it holds nothing.
+    return null;
   }
 }
 
