@@ -228,13 +228,10 @@ function parsed(text: string): unknown {
 
 export type StreamEvent = { name: string; data: string };
 
-/** Yields the events of a stream, and null for each keep-alive. Not an EventSource, which cannot send the token. */
-export async function* readEvents(
-  path: '/api/events' | `/api/jobs/${string}/events`,
-  signal: AbortSignal,
-): AsyncGenerator<StreamEvent | null> {
+/** Yields the account's events, and null for each keep-alive. Not an EventSource, which cannot send the token. */
+export async function* readEvents(signal: AbortSignal): AsyncGenerator<StreamEvent | null> {
   const response = await authorized((token) =>
-    globalThis.fetch(`${window.location.origin}${path}`, {
+    globalThis.fetch(`${window.location.origin}/api/events`, {
       headers: { Accept: 'text/event-stream', ...bearer(token) },
       signal,
     }),

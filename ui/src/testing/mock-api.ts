@@ -93,9 +93,7 @@ export class MockApi {
   }
 
   private nextId = 1;
-  /** Jobs with an open event stream, which advances them. */
-  private followed = new Set<string>();
-  /** Jobs created through the API. Jobs created by a test do not advance until they are followed. */
+  /** Jobs created through the API. Jobs created by a test do not advance. */
   private created = new Set<string>();
   private progressions = new Map<string, AsyncGenerator<Job>>();
   private freeFiles = new Map<string, Job>();
@@ -269,6 +267,11 @@ export class MockApi {
     return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
   }
 
+  /** Runs a job that no stream advances to its end. */
+  private async runAlone(job: Job) {
+    for await (const _ of this.progress(job));
+  }
+
   private async render(resultId: string, request: Request) {
     const form = await request.text();
     const options = JSON.parse(form.match(/name="options"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? 'null');
@@ -279,7 +282,7 @@ export class MockApi {
 
   /** Advances a created job by one state, or to its end if states take no time. */
   private async advance(job: Job) {
-    if (this.followed.has(job.id) || !this.created.has(job.id)) return;
+    if (!this.created.has(job.id)) return;
     const progression = this.progressions.get(job.id) ?? this.progress(job);
     this.progressions.set(job.id, progression);
     let isFinished = false;
@@ -318,6 +321,7 @@ export class MockApi {
         const change = { tool, tier: 'visitor' as const, factor, imageId: null, cost: 0, position: 2 };
         const job = earlier ?? this.startJob(change);
         this.freeFiles.set(`${tool} ${name}`, job);
+        if (!earlier) void this.runAlone(job);
         return HttpResponse.json(job, { status: 202 });
       };
 
@@ -456,21 +460,6 @@ export class MockApi {
         return HttpResponse.json(job);
       }),
       http.get('*/api/events', ({ request }) => this.accountStream(request.signal)),
-      http.get('*/api/jobs/:id/events', ({ params }) => {
-        const job = this.jobs.find(({ id }) => id === params.id);
-        if (!job) return problem(404, 'Job not found');
-        this.followed.add(job.id);
-        const states = this.progress(job);
-        const encoder = new TextEncoder();
-        const body = new ReadableStream({
-          async pull(controller) {
-            const { done, value } = await states.next();
-            if (done) controller.close();
-            else controller.enqueue(encoder.encode(`event: job\ndata: ${JSON.stringify(value)}\n\n`));
-          },
-        });
-        return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
-      }),
       http.post('*/api/payments/:action', ({ request, params }) => {
         const number = Number(String(params.action).match(/^create-checkout-session-([123])$/)?.[1]);
         const pack = this.config.packs.find((one) => one.number === number);

@@ -199,7 +199,7 @@ describe('a visitor who leaves', () => {
     sessionStorage.setItem('retouch-free-run-remove-background', JSON.stringify({ jobId: 'job-1', at }));
     const { api } = renderApp('/remove-background');
     expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
-    expect(api.calls).not.toContain('GET /api/jobs/job-1/events');
+    expect(api.calls).not.toContain('GET /api/jobs/job-1');
   });
 
   test('chooses another image if the server no longer has the run', async () => {

@@ -40,20 +40,7 @@ async function readyAction(name: Parameters<typeof action>[0]) {
 
 /** Answers every run with this job, which never advances. */
 function holdRunsAt(job: Job) {
-  server.use(
-    http.post('*/api/upscale/*', () => HttpResponse.json(job, { status: 202 })),
-    http.get(
-      '*/api/jobs/:id/events',
-      () =>
-        new HttpResponse(
-          new ReadableStream({
-            start: (stream) =>
-              stream.enqueue(new TextEncoder().encode(`event: job\ndata: ${JSON.stringify(job)}\n\n`)),
-          }),
-          { headers: { 'Content-Type': 'text/event-stream' } },
-        ),
-    ),
-  );
+  server.use(http.post('*/api/upscale/*', () => HttpResponse.json(job, { status: 202 })));
 }
 
 describe('the three actions', () => {

@@ -86,6 +86,29 @@ describe('the indicator of active jobs', () => {
     expect(await indicator(1)).toBeVisible();
   });
 
+  test('a run that has ended does not come back with a late list', async () => {
+    const { api, queryClient } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    await waitFor(() => expect(api.streams).toBe(1));
+    const list = { jobs: structuredClone(api.jobs) };
+    let arrive = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    server.use(
+      http.get('*/api/jobs', async () => {
+        await arrival;
+        return HttpResponse.json(list);
+      }),
+    );
+    const late = queryClient.invalidateQueries({ queryKey: ['active-jobs'] });
+    for (const job of api.jobs) job.state = 'done';
+    await waitFor(noIndicator);
+    arrive();
+    await act(() => late);
+    noIndicator();
+  });
+
   test('links each job to the page of its image', async () => {
     renderApp('/terms', { api: withRuns('image-1', 'image-2', 'image-3'), signedIn: true });
     await userEvent.click(await indicator(3));

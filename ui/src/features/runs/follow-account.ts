@@ -13,7 +13,7 @@ export async function followAccount(signal: AbortSignal, onEvent: (event: Stream
   while (!signal.aborted) {
     const connection = connect(signal);
     try {
-      for await (const event of readEvents('/api/events', connection.signal)) {
+      for await (const event of readEvents(connection.signal)) {
         failures = 0;
         connection.heard();
         onEvent(event);

@@ -1,58 +1,43 @@
 import { HttpResponse, http } from 'msw';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { aJob } from '@/testing/builders';
 import { server } from '@/testing/server';
 import { followJob } from './follow-job';
 
-const event = (job: Job) => `event: job\r\ndata: ${JSON.stringify(job)}\r\n\r\n`;
-const stream = (...parts: string[]) =>
-  new HttpResponse(
-    new ReadableStream({
-      start(controller) {
-        for (const part of parts) controller.enqueue(new TextEncoder().encode(part));
-        controller.close();
-      },
-    }),
-    { headers: { 'Content-Type': 'text/event-stream' } },
-  );
+type Answer = () => Response | Promise<Response>;
 
-async function statesOf(jobId: string): Promise<string[]> {
+const answerWith = (state: Job['state']) => () => HttpResponse.json(aJob({ state }));
+
+/** Follows a job that the server reads with these answers. */
+async function statesOf(...answers: Answer[]): Promise<string[]> {
+  server.use(http.get('*/api/jobs/:id', () => answers.shift()?.()));
   const states: string[] = [];
-  await followJob(jobId, new AbortController().signal, (job) => states.push(job.state));
+  await followJob('job-1', new AbortController().signal, (job) => states.push(job.state));
   return states;
 }
 
-test('parses events split across chunks and skips comments', async () => {
-  const running = event(aJob({ state: 'running' }));
-  server.use(
-    http.get('*/api/jobs/:id/events', () =>
-      stream(':keep-alive\n\n', running.slice(0, 30), running.slice(30), event(aJob({ state: 'done' }))),
-    ),
-  );
-  expect(await statesOf('job-1')).toEqual(['running', 'done']);
+afterEach(() => vi.useRealTimers());
+
+test('reads the job until it is final', async () => {
+  expect(await statesOf(answerWith('running'), answerWith('done'))).toEqual(['running', 'done']);
 });
 
-test('reconnects when the stream ends before the job does', async () => {
-  let connections = 0;
-  server.use(
-    http.get('*/api/jobs/:id/events', () => {
-      connections += 1;
-      return stream(event(aJob({ state: connections === 1 ? 'running' : 'done' })));
-    }),
-  );
-  expect(await statesOf('job-1')).toEqual(['running', 'done']);
+test('continues after a lost connection and an error of the server', async () => {
+  const broken = () => new HttpResponse(null, { status: 502 });
+  expect(await statesOf(HttpResponse.error, broken, answerWith('done'))).toEqual(['done']);
 });
 
-test('polls the job when every stream fails', async () => {
-  server.use(
-    http.get('*/api/jobs/:id/events', () => new HttpResponse(null, { status: 502 })),
-    http.get('*/api/jobs/:id', () => HttpResponse.json(aJob({ state: 'done' }))),
-  );
-  expect(await statesOf('job-1')).toEqual(['done']);
+test('does not wait forever on a connection that slept with the phone', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const sleeps = vi.fn(() => new Promise<Response>(() => {}));
+  const states = statesOf(sleeps, answerWith('done'));
+  await vi.waitFor(() => expect(sleeps).toHaveBeenCalled());
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(await states).toEqual(['done']);
 });
 
 test('gives up on an unknown job', async () => {
-  server.use(http.get('*/api/jobs/:id/events', () => new HttpResponse(null, { status: 404 })));
-  await expect(statesOf('job-1')).rejects.toThrow('HTTP error! status: 404');
+  const unknown = () => new HttpResponse(null, { status: 404 });
+  await expect(statesOf(unknown)).rejects.toThrow('HTTP error! status: 404');
 });

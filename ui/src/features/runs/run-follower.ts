@@ -130,6 +130,9 @@ class RunFollower {
 
   /** Looks after the jobs that a new list lacks. */
   private compare(jobs: Job[] = []) {
+    // A list that was read before an end can arrive after it.
+    const left = jobs.filter(({ id }) => !this.ended.has(id));
+    if (left.length < jobs.length) return this.setList(left);
     const gone = [...this.active.values()].filter(({ id }) => !jobs.some((job) => job.id === id));
     this.active = new Map(jobs.map((job) => [job.id, job]));
     for (const { id } of jobs) this.missing.delete(id);
