@@ -54,6 +54,12 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|zustand(?!.*middleware))\//,
             },
+            // The pages of single images need none of it, and have no bytes to spare.
+            {
+              name: 'upload',
+              priority: 2,
+              test: /src\/(features\/images\/upload-queue|lib\/(use-chosen-image|with-retries))/,
+            },
             // Five features compare pictures, but no page does at once.
             { name: 'comparison', priority: 2, test: /src\/components\/comparison/ },
             { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },

@@ -130,6 +130,22 @@ describe('several files', () => {
     expect(await screen.findByText('2 of 2 uploaded')).toBeVisible();
   });
 
+  test('wait for the network, and continue when it returns', async () => {
+    const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+    const { api } = await drop(
+      ['one.png', 'two.png', 'three.png', 'four.png', 'five.png'],
+      http.post('*/api/images/upload', () => (navigator.onLine ? undefined : HttpResponse.error())),
+    );
+    expect(await screen.findAllByText(/waits for the network/)).toHaveLength(2);
+    expect(screen.getAllByText('is waiting', { exact: false })).toHaveLength(3);
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel one.png' }));
+    expect(await screen.findAllByText(/waits for the network/)).toHaveLength(2);
+    onLine.mockReturnValue(true);
+    act(() => void window.dispatchEvent(new Event('online')));
+    expect(await screen.findByText('4 of 4 uploaded')).toBeVisible();
+    expect(api.images).toHaveLength(4);
+  });
+
   test('can all be canceled', async () => {
     const { api } = await drop(
       ['one.png', 'two.png', 'three.png'],

@@ -6,10 +6,10 @@ import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
-import { untilOnline } from '@/lib/online';
 import { activeJobsKey, queryKeys } from '@/lib/query-keys';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { msg, t } from '@/lib/translate';
+import { withRetries } from '@/lib/with-retries';
 import {
   type Batch,
   type BatchItem,
@@ -25,7 +25,6 @@ const MAX_SENDERS = 2;
 /** One poll covers all jobs; an event stream per job would use up the connections. */
 const MIN_POLL_MS = 1_500;
 const POLL_MS_PER_JOB = 40;
-const DEFAULT_RETRY_SECONDS = 10;
 const SIGNED_OUT = msg('You were signed out before this run started');
 
 const runners = new Map<string, BatchRunner>();
@@ -130,16 +129,17 @@ class BatchRunner {
         const image = item.image ?? (await this.upload(item, signal));
         this.set(item, { image });
         // The request itself is not aborted: a job created unseen could not be canceled.
-        const answer = await this.withRetries(item, signal, async () =>
-          unwrap(
+        const answer = await this.withRetries(item, signal, async () => {
+          this.set(item, { state: { kind: 'uploading', fraction: 1 } });
+          return unwrap(
             await api.POST(action.path, {
               params: {
                 query: { imageId: image.id },
                 header: { 'Idempotency-Key': item.key, Prefer: 'respond-async' },
               },
             }),
-          ),
-        );
+          );
+        });
         if (Array.isArray(answer)) this.finish(item, answer[0]);
         else this.applyJob(item, answer);
         void this.pollJobs();
@@ -155,35 +155,17 @@ class BatchRunner {
   private async upload(item: BatchItem, signal: AbortSignal): Promise<Image> {
     const { file } = item;
     if (!file) throw new Error('The file is no longer available');
-    const { body } = await this.withRetries(item, signal, () =>
-      sendFile('/api/images/upload', file, {
-        signal,
-        onProgress: (fraction) => this.set(item, { state: { kind: 'uploading', fraction } }),
-      }),
-    );
+    const onProgress = (fraction: number) => this.set(item, { state: { kind: 'uploading', fraction } });
+    const { body } = await this.withRetries(item, signal, () => {
+      onProgress(0);
+      return sendFile('/api/images/upload', file, { signal, onProgress });
+    });
     void this.queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
     return JSON.parse(await body.text());
   }
 
-  /** Repeats a call while the server is busy (429, 503) or the network is down. */
-  private async withRetries<T>(item: BatchItem, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    for (;;) {
-      signal.throwIfAborted();
-      try {
-        return await call();
-      } catch (error) {
-        if (isProblem(error, 429) || isProblem(error, 503)) {
-          this.set(item, { state: { kind: 'paused', cause: 'server' } });
-          await pause((error.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS) * 1_000, signal);
-        } else if (error instanceof TypeError && !navigator.onLine) {
-          this.set(item, { state: { kind: 'paused', cause: 'network' } });
-          await untilOnline(signal);
-        } else {
-          throw error;
-        }
-        this.set(item, { state: { kind: 'uploading', fraction: 1 } });
-      }
-    }
+  private withRetries<T>(item: BatchItem, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    return withRetries(signal, (cause) => this.set(item, { state: { kind: 'paused', cause } }), call);
   }
 
   private fail(item: BatchItem, error: Error) {
@@ -218,7 +200,8 @@ class BatchRunner {
         if (active.length === 0) return;
         const minDelayMs = await this.poll(active);
         if (minDelayMs === null) return;
-        await pause(Math.max(MIN_POLL_MS, active.length * POLL_MS_PER_JOB, minDelayMs));
+        const delayMs = Math.max(MIN_POLL_MS, active.length * POLL_MS_PER_JOB, minDelayMs);
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
       }
     } finally {
       this.isPolling = false;
@@ -296,15 +279,4 @@ function itemState(job: Job): ItemState {
     count: progress?.count ?? null,
     etaSeconds,
   };
-}
-
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    if (signal?.aborted) reject(signal.reason);
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
 }

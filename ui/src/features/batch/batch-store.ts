@@ -4,6 +4,7 @@ import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
+import type { PauseCause } from '@/lib/with-retries';
 
 /** Several files for one action of a tool. */
 export type Batch = {
@@ -38,7 +39,7 @@ export type ItemState =
   | { kind: 'waiting' }
   | { kind: 'uploading'; fraction: number }
   /** Waits for the server or the network and then continues automatically. */
-  | { kind: 'paused'; cause: 'server' | 'network' }
+  | { kind: 'paused'; cause: PauseCause }
   | { kind: 'queued'; position: number | null; etaSeconds: number | null }
   | { kind: 'running'; fraction: number | null; count: Count | null; etaSeconds: number | null }
   | { kind: 'done'; result: Result }

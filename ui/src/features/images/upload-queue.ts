@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { UserError } from '@/lib/failure-text';
 import { checkImageFile } from '@/lib/use-chosen-image';
+import { withRetries } from '@/lib/with-retries';
 import { addUploads, findUpload, send, setUploadState, useUploads } from './uploads';
 
 /** A browser opens few connections to one server, and the rest of the page needs some. */
@@ -44,7 +45,7 @@ async function sendWaiting(queryClient: QueryClient) {
     // It may have been canceled meanwhile.
     if (!findUpload(id)) continue;
     if (problem) setUploadState(id, { kind: 'failed', error: new UserError(problem), canRetry: false });
-    else await send(queryClient, id, { isPatient: true });
+    else await send(queryClient, id, withRetries);
   }
 }
 

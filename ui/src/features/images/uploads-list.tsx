@@ -157,7 +157,9 @@ function stateText({ state }: Upload, name: ReactNode): ReactNode {
     case 'waiting':
       return rich('{name} is waiting', { name });
     case 'paused':
-      return rich('{name} waits, because the server is busy. This continues automatically.', { name });
+      return state.cause === 'server'
+        ? rich('{name} waits, because the server is busy. This continues automatically.', { name })
+        : rich('{name} waits for the network. This continues automatically.', { name });
     case 'sending':
       return rich('{name} is being uploaded', { name });
     case 'done':

@@ -1,12 +1,13 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { create } from 'zustand';
-import { isProblem, sendFile } from '@/lib/api-client';
+import { sendFile } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
+import type { PauseCause, withRetries } from '@/lib/with-retries';
 import { imageTexts } from './texts';
 
 /** One file on its way to the server. */
@@ -23,8 +24,8 @@ export type Upload = {
 type UploadState =
   /** Behind others of the queue. */
   | { kind: 'waiting' }
-  /** The server asked for a pause. */
-  | { kind: 'paused' }
+  /** Waits for the server or the network and then continues automatically. */
+  | { kind: 'paused'; cause: PauseCause }
   | { kind: 'sending'; fraction: number }
   | { kind: 'done'; image: Image }
   /** A file that cannot be used is not worth another attempt. */
@@ -32,8 +33,6 @@ type UploadState =
 
 /** Outside the component tree, so that an upload continues while another page is open. */
 export const useUploads = create<{ uploads: Upload[] }>(() => ({ uploads: [] }));
-
-const DEFAULT_PAUSE_SECONDS = 10;
 
 const sending = new Map<string, AbortController>();
 
@@ -51,22 +50,20 @@ export function addUploads(files: File[], prefix: string, state: UploadState, is
   return added.map(({ id }) => id);
 }
 
-type SendOptions = {
-  /** Waits if the server is busy, and leaves the upload waiting. */
-  isPatient?: boolean;
-};
+const once: typeof withRetries = (_signal, _onPause, call) => call();
 
-/** Sends the file of an upload. Never rejects: the upload has the failure. */
-export async function send(queryClient: QueryClient, id: string, { isPatient = false }: SendOptions = {}) {
+/** Sends the file of an upload, once or with retries. Never rejects: the upload has the failure. */
+export async function send(queryClient: QueryClient, id: string, repeat = once) {
   const upload = findUpload(id);
   if (!upload) return;
   const stop = new AbortController();
   sending.set(id, stop);
-  setUploadState(id, { kind: 'sending', fraction: 0 });
+  const onProgress = (fraction: number) => setUploadState(id, { kind: 'sending', fraction });
+  const onPause = (cause: PauseCause) => setUploadState(id, { kind: 'paused', cause });
   try {
-    const { body } = await sendFile('/api/images/upload', upload.file, {
-      onProgress: (fraction) => setUploadState(id, { kind: 'sending', fraction }),
-      signal: stop.signal,
+    const { body } = await repeat(stop.signal, onPause, () => {
+      onProgress(0);
+      return sendFile('/api/images/upload', upload.file, { onProgress, signal: stop.signal });
     });
     const image: Image = JSON.parse(await body.text());
     setUploadState(id, { kind: 'done', image });
@@ -75,12 +72,6 @@ export async function send(queryClient: QueryClient, id: string, { isPatient = f
     void queryClient.invalidateQueries({ queryKey: queryKeys.userImages }, { cancelRefetch });
   } catch (error) {
     if (stop.signal.aborted) return;
-    if (isPatient && (isProblem(error, 429) || isProblem(error, 503))) {
-      setUploadState(id, { kind: 'paused' });
-      const seconds = error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS;
-      await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-      return setUploadState(id, { kind: 'waiting' });
-    }
     setUploadState(id, { kind: 'failed', error: error as Error, canRetry: true });
     notifyError(t(imageTexts.uploadFailed));
   } finally {

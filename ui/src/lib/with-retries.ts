@@ -1,0 +1,56 @@
+import { isProblem } from './api-client';
+
+const DEFAULT_PAUSE_SECONDS = 10;
+
+/** What a call waits for. */
+export type PauseCause = 'server' | 'network';
+
+/** Repeats a call while the server is busy (429, 503) or the network is down. Rejects when the signal aborts. */
+export async function withRetries<T>(
+  signal: AbortSignal,
+  onPause: (cause: PauseCause) => void,
+  call: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await call();
+    } catch (error) {
+      if (isProblem(error, 429) || isProblem(error, 503)) {
+        onPause('server');
+        await pause((error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS) * 1_000, signal);
+      } else if (error instanceof TypeError && !navigator.onLine) {
+        onPause('network');
+        await untilOnline(signal);
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
+
+/** Resolves when the network is back; rejects when the signal aborts. */
+function untilOnline(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (navigator.onLine) return resolve();
+    const listeners = new AbortController();
+    const end = (settle: () => void) => () => {
+      listeners.abort();
+      settle();
+    };
+    window.addEventListener('online', end(resolve), { signal: listeners.signal });
+    const abort = end(() => reject(signal.reason));
+    signal.addEventListener('abort', abort, { signal: listeners.signal });
+  });
+}
