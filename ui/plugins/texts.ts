@@ -28,6 +28,9 @@ const VISIBLE = new Set([
   'verb',
 ]);
 
+/** What the name of a field, an icon or a tool looks like. Any other name of a component is shown. */
+const IDENTIFIER = /^[a-z-]+$/;
+
 /** Calls whose strings people see. */
 const SHOWING = new Set(['UserError', 'notifyError', 'notifyInfo', 'notifySuccess']);
 
@@ -81,7 +84,7 @@ export function straysOf(fileName: string, code: string): Stray[] {
     } else if (ts.isStringLiteralLike(node) || ts.isTemplateExpression(node)) {
       const text = ts.isTemplateExpression(node) ? literalPartsOf(node) : node.text;
       if (!hasWords(text)) return;
-      const why = visibilityOf(node);
+      const why = visibilityOf(node, text);
       if (why) add(node, text, why);
     } else if (ts.isCallExpression(node) && ts.isIdentifier(node.expression)) {
       const name = node.expression.text;
@@ -96,7 +99,7 @@ export function straysOf(fileName: string, code: string): Stray[] {
 const hasWords = (text: string) => /\p{L}/u.test(text.replace(SAME_EVERYWHERE, ''));
 
 /** Says where a string becomes visible; null if it does not. */
-function visibilityOf(start: ts.Node): string | null {
+function visibilityOf(start: ts.Node, text: string): string | null {
   let node = start;
   // Follows the expressions that pass a string on.
   while (
@@ -111,17 +114,17 @@ function visibilityOf(start: ts.Node): string | null {
     node = node.parent;
   }
   const { parent } = node;
-  if (ts.isJsxAttribute(parent)) return visibleName(parent.name.getText());
+  if (ts.isJsxAttribute(parent)) return visibleAttribute(parent, text);
   if (ts.isJsxExpression(parent)) {
     const owner = parent.parent;
-    return ts.isJsxAttribute(owner) ? visibleName(owner.name.getText()) : 'text in JSX';
+    return ts.isJsxAttribute(owner) ? visibleAttribute(owner, text) : 'text in JSX';
   }
   if (ts.isPropertyAssignment(parent) && parent.initializer === node) {
     return visibleName(parent.name.getText().replaceAll("'", ''));
   }
   if ((ts.isCallExpression(parent) || ts.isNewExpression(parent)) && ts.isIdentifier(parent.expression)) {
-    const { text } = parent.expression;
-    return SHOWING.has(text) && parent.arguments?.includes(node as ts.Expression) ? `${text}()` : null;
+    const called = parent.expression.text;
+    return SHOWING.has(called) && parent.arguments?.includes(node as ts.Expression) ? `${called}()` : null;
   }
   return null;
 }
@@ -137,6 +140,13 @@ function isPassing({ operatorToken, left }: ts.BinaryExpression, node: ts.Node):
     default:
       return false;
   }
+}
+
+function visibleAttribute(attribute: ts.JsxAttribute, text: string): string | null {
+  const name = attribute.name.getText();
+  if (name !== 'name') return visibleName(name);
+  const isOfComponent = /^[A-Z]/.test(attribute.parent.parent.tagName.getText());
+  return isOfComponent && !IDENTIFIER.test(text.trim()) ? name : null;
 }
 
 function visibleName(name: string): string | null {

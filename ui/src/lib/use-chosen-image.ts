@@ -36,7 +36,7 @@ export function useChosenImage(maxDimension: number) {
 
     setChosen({ file, url, size: null, problem: null });
     const found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
-    update(found.size || found.problem ? found : await serverPreview(file));
+    update(found.size || found.problem ? found : await serverPreview(file, maxDimension));
   }
 
   return { chosen, choose, clear: () => setChosen(null) };
@@ -45,12 +45,13 @@ export function useChosenImage(maxDimension: number) {
 // Some systems use old names for JPEG.
 const COMMON = /^image\/(png|jpe?g|pjpeg|webp)$/;
 
-/** Lets the server show a file that this browser cannot show. */
-async function serverPreview(file: File): Promise<Partial<ChosenImage>> {
+/** Lets the server show and measure a file that this browser cannot show. */
+async function serverPreview(file: File, maxDimension: number): Promise<Partial<ChosenImage>> {
   try {
     const { body, header } = await sendForm('/api/preview', { file });
     const size = { x: Number(header('x-width')), y: Number(header('x-height')) };
-    return { url: URL.createObjectURL(body), isPreview: true, size };
+    const problem = sizeProblem(size, maxDimension);
+    return { url: URL.createObjectURL(body), isPreview: true, size, problem };
   } catch (error) {
     return { problem: failureText(error as Error) };
   }
@@ -78,10 +79,8 @@ export async function checkImageFile(
       if (isHeif(file)) return null;
       throw error;
     });
-    if (size && isTooBig(size, maxDimension)) {
-      reportOversize(size);
-      return { size, problem: tooBigText(maxDimension) };
-    }
+    const problem = size && sizeProblem(size, maxDimension);
+    if (problem) return { size, problem };
     if (file.size <= maxBytes) return { size, problem: null };
     const [bytes, limit] = [formatBytes(file.size), formatBytes(maxBytes)];
     return { size, problem: t('This file is {bytes}. You can upload up to {limit}.', { bytes, limit }) };
@@ -100,6 +99,13 @@ function kindProblem(file: File): string | null {
   if (file.type !== 'image/svg+xml') return '';
   const detail = 'This is a drawing (SVG). Export it as PNG and upload that.';
   return problemText({ detail, code: 'image_drawing' });
+}
+
+/** Why a picture of this size cannot be used, if so. */
+function sizeProblem(size: ImageSize, maxDimension: number): string | null {
+  if (!isTooBig(size, maxDimension)) return null;
+  reportOversize(size);
+  return tooBigText(maxDimension);
 }
 
 /** Tells the operator that users want larger images. The response is ignored. */

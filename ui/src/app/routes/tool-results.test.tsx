@@ -378,6 +378,21 @@ describe('finishing a cut-out', () => {
       await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background'));
     });
 
+    test('can go on to another tool after an answer to stay', async () => {
+      const { router } = await openBrush();
+      await touchUp();
+      await press('Done');
+      await press('Use in Magic Fix');
+      const question = within(await screen.findByRole('alertdialog'));
+      await userEvent.click(question.getByRole('button', { name: 'Cancel' }));
+      await waitFor(() => expect(screen.getByRole('button', { name: 'Use in Magic Fix' })).toBeEnabled());
+      await press('Use in Magic Fix');
+      await userEvent.click(
+        within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Leave' }),
+      );
+      await waitFor(() => expect(router.state.location.pathname).toMatch(/^\/magic\//));
+    });
+
     test('can be left without it', async () => {
       const { router } = await openBrush();
       await touchUp();

@@ -11,14 +11,11 @@ import { server } from '@/testing/server';
 // jsdom cannot decode images.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 
-const choose = async () =>
-  userEvent.upload(
-    await screen.findByLabelText('Image file'),
-    new File(['bytes'], 'photo.png', { type: 'image/png' }),
-  );
+const choose = async (file = new File(['bytes'], 'photo.png', { type: 'image/png' })) =>
+  userEvent.upload(await screen.findByLabelText('Image file'), file);
 
-async function chooseAndFindRun() {
-  await choose();
+async function chooseAndFindRun(file?: File) {
+  await choose(file);
   return screen.findByRole('button', { name: 'Free Upscale' });
 }
 
@@ -107,6 +104,18 @@ describe('the free tool of a visitor', () => {
     const { api } = renderApp('/upscale');
     const run = await chooseAndFindRun();
     expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
+    expect(run).toBeDisabled();
+    await waitFor(() => expect(api.calls).toContainEqual(oversizeReport));
+  });
+
+  test('disables the action when a picture that only the server can show is too large', async () => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+    const { api } = renderApp('/upscale');
+    const headers = { 'X-Width': '1441', 'X-Height': '10' };
+    server.use(http.post('*/api/preview', () => HttpResponse.arrayBuffer(new ArrayBuffer(8), { headers })));
+    const run = await chooseAndFindRun(new File(['bytes'], 'photo.heic', { type: 'image/heic' }));
+    expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
+    expect(screen.getByText(/1441 × 10 px/)).toBeVisible();
     expect(run).toBeDisabled();
     await waitFor(() => expect(api.calls).toContainEqual(oversizeReport));
   });

@@ -81,7 +81,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
         {!isSimple && (
           <>
             <Swatch
-              name="Gradient"
+              name={t('Gradient')}
               isChosen={gradient !== null}
               onChoose={() => change({ gradient: firstGradient })}
             >
@@ -91,7 +91,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
               />
             </Swatch>
             <Swatch
-              name="Blurred original"
+              name={t('Blurred original')}
               isChosen={blur !== null}
               onChoose={() => change({ blur: FIRST_BLUR })}
             >

@@ -1,7 +1,7 @@
+import { Switch } from '@/components/switch';
 import { t } from '@/lib/translate';
 import { type Shadow, softShadow } from './look';
 import { Range } from './range';
-import { Switch } from './switch';
 
 type ShadowOptionsProps = { shadow: Shadow | null; onShadow: (shadow: Shadow | null) => void };
 
@@ -9,7 +9,7 @@ type ShadowOptionsProps = { shadow: Shadow | null; onShadow: (shadow: Shadow | n
 export function ShadowOptions({ shadow, onShadow }: ShadowOptionsProps) {
   const change = (part: Partial<Shadow>) => shadow && onShadow({ ...shadow, ...part });
   return (
-    <div className="grid gap-2">
+    <div className="grid gap-2 text-sm">
       <Switch
         label={t('Shadow')}
         isOn={shadow !== null}

@@ -8,6 +8,7 @@ import { sharedResultFile } from '@/features/results/result-file';
 import { ResultPreview, type View } from '@/features/results/result-preview';
 import { SourceNote } from '@/features/results/source-note';
 import { prefetch } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 import type { FreeResult } from './use-free-run';
 
 const loadOptions = () => import('@/features/finish/background-options');
@@ -36,7 +37,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
         <DownloadControl fileOf={(format) => sharedResultFile(queryClient, result, background, format)}>
           {isCutOut && (
             <PanelButton
-              name="Background"
+              name={t('Background')}
               background={background}
               isOpen={isOpen}
               onToggle={() => setOpen(!isOpen)}

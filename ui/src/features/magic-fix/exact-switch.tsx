@@ -1,3 +1,4 @@
+import { Switch } from '@/components/switch';
 import { t } from '@/lib/translate';
 
 type ExactSwitchProps = {
@@ -11,18 +12,7 @@ type ExactSwitchProps = {
 export function ExactSwitch({ isExact, reach, onChange }: ExactSwitchProps) {
   return (
     <div className="grid gap-1">
-      <label className="flex min-h-10 thumb:min-h-11 w-fit cursor-pointer items-center gap-3 font-semibold">
-        <input
-          type="checkbox"
-          role="switch"
-          checked={isExact}
-          aria-checked={isExact}
-          aria-describedby="exact-hint"
-          onChange={({ target }) => onChange(target.checked)}
-          className="size-5 accent-accent"
-        />
-        {t('Exact mask')}
-      </label>
+      <Switch label={t('Exact mask')} isOn={isExact} onSwitch={onChange} aria-describedby="exact-hint" />
       <p id="exact-hint" className="text-sm text-soft">
         {isExact
           ? t('Every pixel outside your mask stays exactly as it is.')

@@ -61,7 +61,7 @@ export function MaskFooter({
         {compared && (
           <>
             <HoldButton
-              name={compared.isBefore ? 'Hold to see before' : 'Hold to see the result'}
+              name={compared.isBefore ? t('Hold to see before') : t('Hold to see the result')}
               isOn={comparing === 'hold'}
               onHold={(isHeld) => onCompare(isHeld ? 'hold' : null)}
             />

@@ -1,11 +1,12 @@
 import type { ImageSize } from '@/lib/image-size';
 import { areaCanvas } from './area-canvas';
 import { drawStroke } from './draw-stroke';
-import type { Shape } from './marks';
+import { inverted } from './inverted';
+import { type Shape, shapesOf } from './marks';
 
 /** Limits the canvas, in pixels per side. */
 const MAX_SIDE = 2048;
-/** Copies of an imported area, placed on a circle around it to widen it. */
+/** Copies of an area, placed on a circle around it to widen it. */
 const COPIES = 24;
 
 /** Draws the line around everything within `reach` image pixels of the mask. `line` is its width in image pixels. */
@@ -34,9 +35,17 @@ function widened(shapes: Shape[], image: ImageSize, by: number): HTMLCanvasEleme
   if (!context) return canvas;
   context.scale(scale, scale);
   for (const shape of shapes) {
+    if (shape.kind === 'area' && shape.erases) {
+      // Gets thinner, like a stroke that erases: what is around it gets wider.
+      const around = shapesOf([inverted([{ ...shape, erases: false }], image)]);
+      context.globalCompositeOperation = 'destination-in';
+      context.drawImage(widened(around, image, by), 0, 0, image.x, image.y);
+      continue;
+    }
     context.globalCompositeOperation = shape.kind === 'erase' ? 'destination-out' : 'source-over';
     if (shape.kind === 'area') {
       const area = areaCanvas(shape, image);
+      context.drawImage(area, 0, 0, image.x, image.y);
       for (let copy = 0; copy < COPIES; copy += 1) {
         const angle = (2 * Math.PI * copy) / COPIES;
         context.drawImage(area, by * Math.cos(angle), by * Math.sin(angle), image.x, image.y);

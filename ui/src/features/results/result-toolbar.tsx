@@ -47,7 +47,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
       >
         {finish && (
           <PanelButton
-            name="Finish"
+            name={t('Finish')}
             background={finish.look.background}
             isOpen={isOpen}
             onToggle={toggle}

@@ -27,7 +27,14 @@ export function useAsImage(resultId: string) {
     open: (tool: Tool) => {
       if (isOpening.current) return;
       isOpening.current = true;
-      open.mutate(tool, { onSuccess: (image) => void navigate(`${tool.pagePath}/${image.id}`) });
+      open.mutate(tool, {
+        onSuccess: async (image) => {
+          await navigate(`${tool.pagePath}/${image.id}`);
+          // The user may have decided to stay.
+          isOpening.current = false;
+          open.reset();
+        },
+      });
     },
   };
 }
