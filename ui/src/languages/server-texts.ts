@@ -17,6 +17,7 @@ export const sentences = [
   msg('The upload took too long. Please try again.'),
   msg('The run was canceled.'),
   msg('The file is too large (max {0} MB).'),
+  msg('The file is too large (max {0} KB).'),
   msg("We can't read this file as an image. Use PNG, JPEG or WebP."),
   msg('Image dimensions too big (Max {0}x{1})'),
   msg('This image is damaged or incomplete.'),

@@ -1,5 +1,5 @@
 import type { UserManager } from 'oidc-client-ts';
-import { readStoredUser, type StoredUser } from './stored-user';
+import { expireStoredUser, readStoredUser, type StoredUser } from './stored-user';
 
 /** A tab in another process sees a write to the storage a moment after it was made. */
 const WRITE_SECONDS = 0.1;
@@ -17,7 +17,13 @@ export function renewUser(
     takeTurns(`retouch-renewal:${key}`, async () => {
       const stored = readStoredUser(key);
       if (stored?.access_token !== stale.access_token) return resolve(stored);
-      resolve(await (await loadClient()).signinSilent());
+      try {
+        resolve(await (await loadClient()).signinSilent());
+      } catch (error) {
+        // Before the next tab has its turn, which would find nothing to renew.
+        if (isRefusal(error)) expireStoredUser(key);
+        reject(error);
+      }
       await new Promise((written) => setTimeout(written, WRITE_SECONDS * 1000));
     }).catch(reject);
   });

@@ -237,6 +237,60 @@ describe('a session that expires in another tab', () => {
   });
 });
 
+test('tabs that renew at once leave the mark of the expiry for those that look later', async () => {
+  answerRenewal(() => HttpResponse.json({ error: 'invalid_grant' }, { status: 400 }));
+  vi.stubGlobal('navigator', Object.assign(Object.create(navigator), { locks: aLockManager() }));
+  await storeUser(now() - 1);
+  const [first, second] = [createSession(), createSession()];
+  // The second hears of the expiry while it waits for its turn.
+  onExpired.mockImplementationOnce(tellOtherTabs);
+  await Promise.all([first.token(), second.token()]);
+  expect(onExpired).toHaveBeenCalledTimes(2);
+  expect(localStorage.getItem(storageKey)).not.toBeNull();
+});
+
+describe('a tab with the work of a user whose session ended', () => {
+  beforeEach(() => sessionStorage.setItem('retouch-magic-fix', 'a mask'));
+
+  async function anotherUserSignsIn() {
+    await storeUser(now() + 3600, 'other', 'user-2');
+    tellOtherTabs();
+  }
+
+  test('leaves nothing to another user after it was loaded again', async () => {
+    await storeUser(now() + 3600);
+    createSession().dispose();
+    // The session ends in another tab while the browser has put this one aside.
+    localStorage.setItem(storageKey, '{"expires_at":0}');
+    createSession();
+    await anotherUserSignsIn();
+    expect(onUserChanged).toHaveBeenCalledOnce();
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBeNull();
+  });
+
+  test('starts empty if another user has signed in meanwhile', async () => {
+    await storeUser(now() + 3600);
+    createSession().dispose();
+    await storeUser(now() + 3600, 'other', 'user-2');
+    createSession();
+    expect(sessionStorage.getItem('retouch-magic-fix')).toBeNull();
+  });
+
+  test('leaves nothing to another user if its storage is full', async () => {
+    const { setItem } = Storage.prototype;
+    vi.spyOn(Storage.prototype, 'setItem').mockImplementation(function (this: Storage, key, value) {
+      if (this === sessionStorage) throw new DOMException('full', 'QuotaExceededError');
+      setItem.call(this, key, value);
+    });
+    answerRenewal(() => HttpResponse.json({ error: 'invalid_grant' }, { status: 400 }));
+    await storeUser(now() - 1);
+    await createSession().token();
+    expect(onExpired).toHaveBeenCalledOnce();
+    await anotherUserSignsIn();
+    expect(onUserChanged).toHaveBeenCalledOnce();
+  });
+});
+
 test('a session without a refresh token that expires while the page sleeps keeps the work', async () => {
   sessionStorage.setItem('retouch-magic-fix', 'a mask');
   await storeUser(now() + 1, '');

@@ -11,12 +11,13 @@ import { clearUserData } from './sign-out-cleanup';
 import {
   expireStoredUser,
   hasExpired,
-  readExpiredUserId,
+  readOwner,
   readStoredUser,
   removeStoredUser,
   type StoredUser,
   secondsLeft,
   storedUserKey,
+  storeOwner,
 } from './stored-user';
 
 export type Provider = 'google' | 'facebook' | 'password';
@@ -63,6 +64,8 @@ export class Session {
   private client: Promise<UserManager> | null = null;
   /** The renewal in progress. Every call that needs a token waits for the same one. */
   private renewal: Promise<void> | null = null;
+  /** The id of the user whose work this tab may have. It outlives their session. */
+  private owner = readOwner();
 
   constructor(
     private readonly identity: Identity,
@@ -70,7 +73,7 @@ export class Session {
   ) {
     this.storageKey = storedUserKey(identity);
     if (isCallback(window.location)) void this.finishSignIn();
-    else this.state.setState({ user: readStoredUser(this.storageKey) });
+    else this.setUser(readStoredUser(this.storageKey));
     setCredentials({ token: this.token, replaceToken: this.replaceToken, onRefused: this.expire });
     this.watch();
   }
@@ -146,6 +149,7 @@ export class Session {
   /** Signs out of this browser only, without a redirect to the identity provider. */
   signOutLocally = () => {
     clearUserData();
+    this.owner = null;
     this.state.setState({ hasSignedOut: true });
     this.clearUser();
     // After the next render: queries that are still in use would be fetched again.
@@ -158,9 +162,8 @@ export class Session {
   }
 
   private expire = () => {
-    const { user } = this.state.getState();
-    if (!user) return;
-    expireStoredUser(this.storageKey, user);
+    if (!this.state.getState().user) return;
+    expireStoredUser(this.storageKey);
     this.state.setState({ isLoading: false, user: null });
     this.events.onExpired();
   };
@@ -182,8 +185,8 @@ export class Session {
       const user = (await client.signinCallback()) ?? null;
       // Removes the one-time code from the address and the history.
       window.history.replaceState(null, '', window.location.pathname);
-      if (user && this.hasWorkOfAnother(user)) clearUserData();
-      this.state.setState({ isLoading: false, user, returnTo: pathWithin(user?.state) });
+      this.setUser(user);
+      this.state.setState({ isLoading: false, returnTo: pathWithin(user?.state) });
     } catch (error) {
       this.state.setState({ isLoading: false, error });
     }
@@ -229,9 +232,10 @@ export class Session {
     }
     try {
       const renewed = await renewUser(this.storageKey, user, () => this.loadClient());
-      // The user may have signed out in the meantime.
-      if (this.state.getState().user) this.take(renewed);
-      else this.clearUser();
+      const now = this.state.getState();
+      // What was renewed for a user who has signed out in the meantime goes, too.
+      if (!now.user && now.hasSignedOut) this.clearUser();
+      else this.take(renewed);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       this.expire();
@@ -251,15 +255,23 @@ export class Session {
       clearUserData();
       return this.events.onUserChanged();
     }
-    if (stored) return this.state.setState({ user: stored });
+    if (stored) return this.setUser(stored);
     if (user && hasExpired(this.storageKey)) return this.expire();
     this.signOutLocally();
   }
 
-  /** Whether this tab belongs to another user, who is signed in or whose session has expired. */
+  /** Takes a user into a page that shows nothing of another one. */
+  private setUser(user: StoredUser | null) {
+    if (user) {
+      if (this.hasWorkOfAnother(user)) clearUserData();
+      this.owner = user.profile.sub;
+      storeOwner(this.owner);
+    }
+    this.state.setState({ user });
+  }
+
   private hasWorkOfAnother({ profile }: StoredUser): boolean {
-    const owner = this.state.getState().user?.profile.sub ?? readExpiredUserId();
-    return owner !== null && owner !== profile.sub;
+    return this.owner !== null && this.owner !== profile.sub;
   }
 }
 

@@ -11,8 +11,8 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
 
 /** What stays of a user whose session has expired. Other tabs would take nothing for a sign-out. */
 const EXPIRED = '{"expires_at":0}';
-/** In the tab's storage, beside the work that stays there. */
-const OWNER_KEY = 'retouch-expired-user';
+/** In the tab's storage, beside the work of this user. */
+const OWNER_KEY = 'retouch-owner';
 
 /** Returns the stored user, unless their token has expired for good. */
 export function readStoredUser(key: string): StoredUser | null {
@@ -25,9 +25,8 @@ export function removeStoredUser(key: string) {
 }
 
 /** Removes the tokens of a user whose session has expired. */
-export function expireStoredUser(key: string, { profile }: StoredUser) {
+export function expireStoredUser(key: string) {
   tryStorage(() => localStorage.setItem(key, EXPIRED));
-  tryStorage(() => sessionStorage.setItem(OWNER_KEY, profile.sub));
 }
 
 /** Returns whether a user who is no longer there has expired, rather than signed out. */
@@ -35,9 +34,13 @@ export function hasExpired(key: string): boolean {
   return tryStorage(() => localStorage.getItem(key)) !== null;
 }
 
-/** Returns the id of the user whose session has expired in this tab, and whose work it may still have. */
-export function readExpiredUserId(): string | null {
+/** Returns the id of the user whose work this tab may have, also after their session has expired. */
+export function readOwner(): string | null {
   return tryStorage(() => sessionStorage.getItem(OWNER_KEY));
+}
+
+export function storeOwner(id: string) {
+  tryStorage(() => sessionStorage.setItem(OWNER_KEY, id));
 }
 
 /** Storage that is full or blocked holds nothing. */

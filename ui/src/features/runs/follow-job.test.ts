@@ -29,12 +29,18 @@ test('continues after a lost connection and an error of the server', async () =>
 });
 
 test('does not wait forever on a connection that slept with the phone', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+  const requests: Request[] = [];
+  const onRequest = ({ request }: { request: Request }) => requests.push(request);
+  server.events.on('request:start', onRequest);
   const sleeps = vi.fn(() => new Promise<Response>(() => {}));
   const states = statesOf(sleeps, answerWith('done'));
   await vi.waitFor(() => expect(sleeps).toHaveBeenCalled());
   await vi.advanceTimersByTimeAsync(600_000);
   expect(await states).toEqual(['done']);
+  // A browser opens few connections to one server.
+  expect(requests[0]?.signal.aborted).toBe(true);
+  server.events.removeListener('request:start', onRequest);
 });
 
 test('gives up on an unknown job', async () => {

@@ -1,10 +1,10 @@
 import { ApiError, api, unwrap } from '@/lib/api-client';
 import type { Job } from '@/lib/api-types';
+import { connect } from './connect';
 import { isFinal } from './job-state';
 import { pause } from './pause';
 
 const POLL_MS = 1_000;
-/** A connection that slept with the phone never says that it is dead. */
 const MAX_SILENCE_MS = 15_000;
 
 /** Calls `onJob` with a visitor's job until it is final. A user's jobs are followed by `RunFollower`. */
@@ -14,16 +14,18 @@ export async function followJob(
   onJob: (job: Job) => void,
 ): Promise<void> {
   while (!signal.aborted) {
+    const connection = connect(signal, MAX_SILENCE_MS);
     try {
-      const request = api.GET('/api/jobs/{jobId}', { params: { path: { jobId } }, signal });
-      const answer = await Promise.race([request, pause(MAX_SILENCE_MS, signal)]);
+      const request = { params: { path: { jobId } }, signal: connection.signal };
+      const job = unwrap(await api.GET('/api/jobs/{jobId}', request));
       if (signal.aborted) return;
-      const job = answer && unwrap(answer);
-      if (job) onJob(job);
-      if (job && isFinal(job)) return;
+      onJob(job);
+      if (isFinal(job)) return;
     } catch (error) {
       // The job has been deleted: a retry cannot change that.
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) throw error;
+    } finally {
+      connection.end();
     }
     await pause(POLL_MS, signal);
   }
