@@ -80,6 +80,8 @@ export default defineConfig(({ mode, command }) => ({
     setupFiles: ['src/testing/setup.ts'],
     include: ['{src,plugins}/**/*.test.{ts,tsx}'],
     testTimeout: 15_000,
+    // By default one processor stays idle, which on two costs half.
+    maxWorkers: '100%',
     restoreMocks: true,
   },
 }));

@@ -5,6 +5,7 @@
 //! | images of visitors and programs, after an hour | every round (10 s), in every worker |
 //! | workers that have not reported for an hour | every round |
 //! | data left over from deleted accounts | every round |
+//! | prompts of jobs whose image or result was deleted | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
 //! | objects that no row refers to, after 24 hours | hourly, in one worker |
 //! | unfinished uploads, after 24 hours | hourly |
@@ -13,8 +14,9 @@
 //! | masks of failed jobs, after 7 days | hourly |
 //! | deliveries to webhooks, after 14 days or 1,000 newer ones | hourly |
 //! | identity hashes of deleted accounts, after 12 months | hourly |
+//! | the text of payment messages that belong to no order, after 30 days | hourly |
 //!
-//! Messages of the payment provider are kept.
+//! Other messages of the payment provider are kept.
 
 use std::time::Duration;
 
@@ -44,6 +46,8 @@ pub const ORPHAN_AGE: Duration = Duration::from_hours(24);
 const UPLOAD_HOURS: i32 = 24;
 /// How long jobs that left nothing behind are kept.
 pub const JOB_DAYS: i32 = 90;
+/// How long the text of a payment message that belongs to no order is kept.
+const MESSAGE_DAYS: i32 = 30;
 /// How long an operator can retry a failed Magic Fix.
 pub const MASK_DAYS: i32 = 7;
 /// How long a repeated request is recognized.
@@ -81,6 +85,7 @@ pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
     images::delete_expired(pool).await?;
     workers::delete_silent(pool).await?;
     accounts::erase_deleted(pool).await?;
+    jobs::delete_prompts(pool).await?;
     delete_doomed(pool, storage).await.map(drop)
 }
 
@@ -99,6 +104,7 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
             ("jobs", counted(jobs::delete_old(pool, JOB_DAYS).await)),
             ("idempotency keys", counted(jobs::clear_old_keys(pool, KEY_DAYS).await)),
             ("deliveries", counted(webhooks::delete_old(pool).await)),
+            ("payment messages", counted(orders::forget_texts(pool, MESSAGE_DAYS).await)),
             ("former users", counted(accounts::forget_former_users(pool).await)),
         ];
         for (what, outcome) in outcomes {

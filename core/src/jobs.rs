@@ -54,9 +54,8 @@ pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, renew, sweep};
 pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
 pub use reachability::{keep_recording_reachable, record_reachable};
-pub(crate) use retention::blank_prompts;
 pub(crate) use retention::erase_some;
-pub use retention::{clear_old_keys, delete_old, delete_old_masks};
+pub use retention::{clear_old_keys, delete_old, delete_old_masks, delete_prompts};
 pub use retry::{Cause, MAX_ATTEMPTS, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
 pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, repeated,

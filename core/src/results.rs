@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
-use crate::{ImageId, JobId, ResultId, UserId, db, jobs, storage};
+use crate::{ImageId, JobId, ResultId, UserId, db, storage};
 use retouch_catalog::{FixMode, Tier, ToolName};
 
 /// A result, and what made it.
@@ -158,7 +158,7 @@ pub async fn of_images(pool: &PgPool, images: &[ImageId]) -> sqlx::Result<Vec<Re
     .await
 }
 
-/// Deletes a result of `owner` made by `tool` and its prompt, and dooms its objects. Returns false if there is no such result.
+/// Deletes a result of `owner` made by `tool` and dooms its objects. Returns false if there is no such result.
 pub async fn delete(
     pool: &PgPool,
     owner: UserId,
@@ -173,7 +173,7 @@ pub async fn delete(
         .await?;
     let keys = sqlx::query!(
         "delete from results where id = $1 and owner_id = $2 and tool = $3
-         returning job_id, object_key, thumbnail_key, preview_key",
+         returning object_key, thumbnail_key, preview_key",
         id.uuid(),
         owner.uuid(),
         tool.as_str(),
@@ -181,7 +181,6 @@ pub async fn delete(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(keys) = keys else { return Ok(false) };
-    jobs::blank_prompts(&mut tx, &[], &[keys.job_id]).await?;
     let keys = [Some(keys.object_key), Some(keys.thumbnail_key), keys.preview_key];
     storage::doom(&mut tx, &keys.into_iter().flatten().collect::<Vec<_>>()).await?;
     tx.commit().await?;

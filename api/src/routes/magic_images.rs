@@ -87,7 +87,7 @@ pub struct MeaningView {
     problem: Option<String>,
 }
 
-/// Says what Magic Fix would do with a prompt and whether it can. Free, so the page can ask while people type.
+/// Says what Magic Fix would do with a prompt and whether it can. The call is free, so the page can ask while people type.
 ///
 /// Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
 #[utoipa::path(post, path = "/api/magic-images/meaning", tag = "magic fix", request_body = PromptView,

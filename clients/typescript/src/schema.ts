@@ -420,7 +420,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what Magic Fix would do with a prompt and whether it can. Free, so the page can ask while people type.
+         * Says what Magic Fix would do with a prompt and whether it can. The call is free, so the page can ask while people type.
          * @description Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
          */
         post: operations["prompt_meaning"];

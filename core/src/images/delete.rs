@@ -96,7 +96,6 @@ async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Resu
     )
     .execute(&mut *conn)
     .await?;
-    jobs::blank_prompts(conn, &ids, &[]).await?;
     sqlx::query!("delete from images where id = any($1)", &ids).execute(&mut *conn).await?;
     // After the rows: the database refuses to doom what an image made from a result refers to.
     storage::doom(conn, &keys).await

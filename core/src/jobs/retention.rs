@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::chores::KEYS;
 use crate::{JobId, UserId};
 
-/// Jobs that one statement looks through.
+/// The most jobs of one statement.
 const PAGE: i64 = 1000;
 /// Replaces prompts that are deleted before their jobs.
 const DELETED_PROMPT: &str = "(deleted)";
@@ -50,23 +50,23 @@ pub(crate) async fn erase_some(
     Ok(some.last().copied().map(JobId::from))
 }
 
-/// Blanks the prompts and the checksums of the masks of jobs that made a result of `images`, or failed to, and of `jobs`. The
+/// Deletes the prompts of up to [`PAGE`] jobs whose image or result was deleted, and the checksums of their masks. The
 /// idempotency keys stay: a repeat must not be charged again.
-pub(crate) async fn blank_prompts(
-    conn: &mut PgConnection,
-    images: &[Uuid],
-    jobs: &[Uuid],
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        r"update jobs set prompt = $3, mask_sha256 = '\x'::bytea
-          where prompt is not null and (image_id = any($1) or id = any($2))",
-        images,
-        jobs,
-        DELETED_PROMPT,
+pub async fn delete_prompts(pool: &PgPool) -> sqlx::Result<u64> {
+    let deleted = sqlx::query!(
+        // The conditions of an index, which has few rows.
+        r"update jobs set prompt = '(deleted)', mask_sha256 = '\x'::bytea
+          where id in (
+              select id from jobs
+              where prompt is not null and prompt <> '(deleted)' and (image_id is null or result_deleted_at is not null)
+                and state in ('done', 'failed', 'cancelled')
+              limit $1 for update skip locked
+          )",
+        PAGE,
     )
-    .execute(conn)
-    .await
-    .map(drop)
+    .execute(pool)
+    .await?;
+    Ok(deleted.rows_affected())
 }
 
 /// Deletes jobs that ended more than `days` ago and left nothing behind: no result, no ledger entry, and no

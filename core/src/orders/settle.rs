@@ -140,9 +140,9 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
         _ => None,
     };
     sqlx::query!(
-        // The payload names the buyer. Without an order, no account's deletion would find it.
+        // The payload names the buyer, so it is not kept if their account was deleted.
         "update payment_events set outcome = $2, payment_intent = $3, reversal = $4, order_id = $5,
-                payload = case when $5::uuid is null or exists (
+                payload = case when exists (
                     select from orders o join users u on u.id = o.user_id
                     where o.id = $5 and u.deleted_at is not null
                 ) then '' else payload end
@@ -339,4 +339,17 @@ pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String
     )
     .fetch_all(pool)
     .await
+}
+
+/// Deletes the text of messages that are older than `days` and belong to no order. It names a buyer, and no deletion of an
+/// account would find it. Returns their number.
+pub async fn forget_texts(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
+    let forgotten = sqlx::query!(
+        "update payment_events set payload = ''
+         where order_id is null and payload <> '' and received_at < now() - make_interval(days => $1)",
+        days,
+    )
+    .execute(pool)
+    .await?;
+    Ok(forgotten.rows_affected())
 }

@@ -360,9 +360,12 @@ async fn a_prompt_goes_with_the_picture_or_the_result(pool: PgPool) {
     jobs::finish(&pool, worker, finished, &made).await.unwrap();
     let canceled = submit(&pool, &edit(images[1], "two")).await;
     assert_eq!(input(finished).await.0, "remove my name");
+    assert_eq!(jobs::delete_prompts(&pool).await.unwrap(), 0);
     assert!(results::delete(&pool, ada, ToolName::MagicFix, made.id).await.unwrap());
+    assert_eq!(jobs::delete_prompts(&pool).await.unwrap(), 1);
     assert_eq!(input(finished).await, gone);
     assert_eq!(images::delete(&pool, ada, images[1]).await.unwrap(), Some(vec![canceled]));
+    assert_eq!(jobs::delete_prompts(&pool).await.unwrap(), 1);
     assert_eq!(input(canceled).await, gone);
     // A repeat is still answered with the first run, so nobody pays twice.
     let again = jobs::submit(&pool, &edit(images[0], "one")).await.unwrap();

@@ -206,7 +206,7 @@ async fn a_refund_that_arrives_before_its_payment_applies_with_it(pool: PgPool) 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_message_without_an_order_keeps_no_text(pool: PgPool) {
+async fn a_message_without_an_order_keeps_its_text_for_a_month(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     let text = async |id: &str| -> String {
         let query = sqlx::query_scalar("select payload from payment_events where id = $1");
@@ -221,11 +221,16 @@ async fn a_message_without_an_order_keeps_no_text(pool: PgPool) {
     assert_eq!(receive(&pool, "unknown", PaymentEvent::Payment(elsewhere)).await, Outcome::Unknown);
     assert_eq!(receive(&pool, "ignored", PaymentEvent::Other).await, Outcome::Ignored);
     assert_eq!(receive(&pool, "waiting", refunded(&order, 500)).await, Outcome::Waiting);
+    assert_eq!(orders::forget_texts(&pool, 30).await.unwrap(), 0);
     receive(&pool, "paid", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await;
-    for id in ["unknown", "ignored", "waiting"] {
-        assert_eq!(text(id).await, "", "{id}");
+    sqlx::query("update payment_events set received_at = now() - interval '31 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(orders::forget_texts(&pool, 30).await.unwrap(), 2);
+    for (id, kept) in [("unknown", ""), ("ignored", ""), ("waiting", "{}"), ("paid", "{}")] {
+        assert_eq!(text(id).await, kept, "{id}");
     }
-    assert_eq!(text("paid").await, "{}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProviderDispatch};
 use ort::session::Session as OrtSession;
-use sha2::{Digest, Sha256};
 
 use super::error::{SessionError, classify};
-use super::runtime::ExtraFile;
 use crate::device::Device;
 
 /// How engines are built.
@@ -35,16 +33,6 @@ pub enum EngineBuilder {
     /// Sessions on the CPU with one thread and few optimizations. They stand in for engines in tests without a GPU.
     #[value(skip)]
     StandIn,
-}
-
-/// Returns the key of a model's engine: the SHA-256 of its graph and weights.
-pub(super) fn key(model: &[u8], extra: &[ExtraFile]) -> String {
-    let mut sum = Sha256::new_with_prefix(model);
-    for ExtraFile { name, bytes } in extra {
-        sum.update(name);
-        sum.update(bytes);
-    }
-    hex::encode(sum.finalize())
 }
 
 impl EngineSettings {
@@ -130,20 +118,5 @@ impl EngineBuilder {
             Self::StandIn => return None,
         };
         Some(provider.error_on_failure())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_with_other_weights_has_another_engine() {
-        let weights =
-            |bytes: &[u8]| [ExtraFile { name: "weights".to_owned(), bytes: bytes.into() }];
-        let own = key(b"graph", &weights(&[1, 2]));
-        assert_eq!(own, key(b"graph", &weights(&[1, 2])));
-        assert_ne!(own, key(b"graph", &weights(&[1, 3])));
-        assert_ne!(own, key(b"other", &weights(&[1, 2])));
     }
 }

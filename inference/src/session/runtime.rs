@@ -7,9 +7,10 @@ use std::time::Duration;
 use ort::ep::{self, ArenaExtendStrategy, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
-use super::engines::{self, EngineSettings};
+use super::engines::EngineSettings;
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
@@ -262,7 +263,7 @@ impl Runtime {
     ) -> Result<OrtSession, SessionError> {
         let axes = onnx::input_axes(model, PICTURE).map_err(SessionError::Failed)?;
         let profile = shapes.profile(PICTURE, &axes);
-        let key = engines::key(model, extra);
+        let key = engine_key(model, extra);
         let build = || {
             let builder = match engines.builder.provider(&engines.folder, &key, profile) {
                 Some(provider) => {
@@ -296,6 +297,16 @@ impl Runtime {
             .with_execution_providers(providers)?;
         Ok(builder)
     }
+}
+
+/// Returns the key of a model's engine: the SHA-256 of its graph and weights.
+fn engine_key(model: &[u8], extra: &[ExtraFile]) -> String {
+    let mut sum = Sha256::new_with_prefix(model);
+    for ExtraFile { name, bytes } in extra {
+        sum.update(name);
+        sum.update(bytes);
+    }
+    hex::encode(sum.finalize())
 }
 
 impl Opener for Runtime {
@@ -439,5 +450,20 @@ fn execution_providers(
             };
             vec![cuda.build().error_on_failure()]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_with_other_weights_has_another_engine() {
+        let weights =
+            |bytes: &[u8]| [ExtraFile { name: "weights".to_owned(), bytes: bytes.into() }];
+        let own = engine_key(b"graph", &weights(&[1, 2]));
+        assert_eq!(own, engine_key(b"graph", &weights(&[1, 2])));
+        assert_ne!(own, engine_key(b"graph", &weights(&[1, 3])));
+        assert_ne!(own, engine_key(b"other", &weights(&[1, 2])));
     }
 }

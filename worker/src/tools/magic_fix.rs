@@ -125,7 +125,7 @@ pub async fn magic_fix(
     on_progress: &ProgressFn,
 ) -> Result<Fixed, ToolError> {
     let Settings { limits, tile_memory_bytes } = *settings;
-    // While regions are painted, progress is the share of all regions, so that it never goes back to an earlier stage.
+    // While regions are painted, progress is the share of all regions, so that it goes back to no earlier stage.
     let is_painting = AtomicBool::new(false);
     let mut steps = Steps::new(pixels, cancel, |stage| {
         if stage == Stage::Encode || !is_painting.load(Ordering::Relaxed) {
