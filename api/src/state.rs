@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use retouch_core::Clock;
 use retouch_core::db::PgPool;
-use retouch_core::queue::Queue;
+use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::Storage;
 use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
@@ -65,6 +65,8 @@ pub struct Parts {
     pub upload_budget: Arc<FairBudget>,
     /// Open connections.
     pub connections: Arc<FairBudget>,
+    /// Samples that wait for a worker.
+    pub samples: Arc<FairBudget>,
     /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
 }
@@ -121,6 +123,7 @@ impl App {
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
+            samples: Arc::new(FairBudget::new(MAX_WAITING)),
             stopping: CancellationToken::new(),
         })))
     }

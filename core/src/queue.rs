@@ -33,7 +33,7 @@ use streams::{FIELD, StreamsBackend, StreamsConfig};
 
 pub use events::{JobEvent, JobProgress, ProgressStage};
 pub use rate_limit::{Rate, Verdict};
-pub use requests::{Pending, Reply, Request, RequestError, Requests};
+pub use requests::{MAX_WAITING, Pending, Reply, Request, RequestError, Requests};
 
 /// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
 /// for their jobs.

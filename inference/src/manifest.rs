@@ -14,7 +14,7 @@ mod task;
 mod text;
 mod upscale;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -30,8 +30,8 @@ pub use segmentation::{InputFit, PictureInput, Postprocess, Resize, Segmentation
 use source::Source;
 pub use task::{NetTask, Task};
 pub use text::ManifestError;
-use text::check_sha256;
 pub use text::dead_link;
+use text::{check_path, check_sha256};
 pub(crate) use text::{is_plain_name, read_text, readable};
 pub use upscale::{Enlargement, TileInput, Tiling, TilingMode, Upscale};
 
@@ -159,7 +159,7 @@ impl Shared {
         };
         let check = |field: &str, file: &ModelFile| {
             if task.is_pipeline() {
-                check_file_path(field, &file.file)?;
+                check_path(field, &file.file)?;
             } else {
                 check_file_name(field, &file.file)?;
             }
@@ -270,6 +270,9 @@ impl Golden {
     }
 
     fn check(&self) -> Result<(), String> {
+        for (field, path) in [("golden.image", &self.image), ("golden.expected", &self.expected)] {
+            check_path(field, &path.to_string_lossy())?;
+        }
         match self.tolerance {
             Some(tolerance) if !(tolerance.is_finite() && tolerance > 0.0) => Err(format!(
                 "golden.tolerance is {tolerance}, but must be a finite number above 0, such as 0.004; \
@@ -285,14 +288,5 @@ fn check_file_name(field: &str, file: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{field} is {file:?}, but must be a plain file name in the model's folder"))
-    }
-}
-
-fn check_file_path(field: &str, file: &str) -> Result<(), String> {
-    let is_inside = |part| matches!(part, Component::Normal(_));
-    if !file.is_empty() && Path::new(file).components().all(is_inside) {
-        Ok(())
-    } else {
-        Err(format!("{field} is {file:?}, but must be a path inside the model's folder"))
     }
 }

@@ -2,6 +2,7 @@
 //! paying. A worker does it within seconds and without a job; nothing is stored or charged.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,11 +14,14 @@ use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
 
 use crate::error::ApiError;
+use crate::fair_budget::FairBudget;
 use crate::state::App;
 
 /// How long a request waits for a worker, whose model may be busy with a tile of a job. A slow CPU needs more than half of
 /// this; most proxies give up after a minute.
 const WAIT: Duration = Duration::from_secs(55);
+/// How many samples for one address may wait. Workers make them one after the other.
+const PLACES_OF_ADDRESS: usize = 4;
 
 /// Returns the upscaled part as a PNG. `picture` is the width and height of the whole picture, which decides between
 /// models. Counts for the user, or for the address of a visitor.
@@ -40,6 +44,10 @@ pub async fn sample(
     let max = app.limits.max_upscale_dimension;
     if [picture.0, picture.1].iter().any(|side| !(1..=max).contains(side)) {
         return Err(ApiError::DimensionsTooBig { max });
+    }
+    let mut place = FairBudget::share(Arc::clone(&app.samples), Some(address));
+    if !place.grow_to(1, PLACES_OF_ADDRESS) {
+        return Err(unavailable(&RequestError::Busy));
     }
     let picture_pixels = u64::from(picture.0) * u64::from(picture.1);
     let request = SampleRequest::new(file, factor, picture_pixels);

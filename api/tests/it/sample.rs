@@ -108,3 +108,23 @@ async fn without_a_worker_the_answer_says_so_and_samples_are_limited(pool: PgPoo
         assert_eq!(user().await.status.as_u16(), status);
     }
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_address_does_not_fill_the_queue_of_samples(pool: PgPool) {
+    let app = start(pool, &["--trusted-proxies=127.0.0.1"]).await;
+    let ask = async |address: &str| {
+        app.post(PATH).header("x-forwarded-for", address).file(&png(8, 8)).send().await
+    };
+    // No worker answers, so what waits is dropped when the time is over.
+    let waiting = futures::future::join_all((0..4).map(|_| ask("7.7.7.7")));
+    let others = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let fifth = ask("7.7.7.7").await;
+        fifth.is_problem(503, "A sample takes too long right now. Try again in a moment.");
+        tokio::time::timeout(Duration::from_millis(500), ask("8.8.8.8")).await.is_err()
+    };
+    tokio::select! {
+        _ = waiting => panic!("somebody answered"),
+        waits = others => assert!(waits, "another address is refused"),
+    }
+}

@@ -21,7 +21,7 @@ const BLOCK: Duration = Duration::from_secs(1);
 /// How much longer an answer may take before the connection is dropped.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 /// The most requests of a kind that may wait; more are refused.
-const MAX_WAITING: usize = 64;
+pub const MAX_WAITING: usize = 64;
 /// How long requests and replies are kept that nobody reads, in seconds.
 const KEPT_SECS: i64 = 60;
 /// How long a worker's announcement is valid; workers renew it several times in that time.

@@ -1,10 +1,8 @@
 //! Where `scripts/models` fetches a model's files from. The worker only checks that the fields are consistent.
 
-use std::path::{Component, Path};
-
 use serde::Deserialize;
 
-use super::text::check_sha256;
+use super::text::{check_path, check_sha256};
 
 /// One of five kinds of sources:
 /// * a `member` of a package;
@@ -177,15 +175,6 @@ impl HubFile {
         source_sha256
             .as_deref()
             .map_or(Ok(()), |text| check_sha256("source.files.source_sha256", text))
-    }
-}
-
-fn check_path(field: &str, path: &str) -> Result<(), String> {
-    let is_inside = |part| matches!(part, Component::Normal(_));
-    if !path.is_empty() && Path::new(path).components().all(is_inside) {
-        Ok(())
-    } else {
-        Err(format!("{field} is {path:?}, but must be a relative path without `..`"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads and checks the text of manifests and bindings.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A manifest or `tools.toml` that is invalid; the message names the file and the problem.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,16 @@ pub struct ManifestError {
 /// Returns whether a name stays in its folder: no slash, no `..`.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|last| last == name)
+}
+
+/// Checks that a path stays in the model's folder: relative, without `..`.
+pub(super) fn check_path(field: &str, path: &str) -> Result<(), String> {
+    let is_inside = |part| matches!(part, Component::Normal(_));
+    if !path.is_empty() && Path::new(path).components().all(is_inside) {
+        Ok(())
+    } else {
+        Err(format!("{field} is {path:?}, but must be a relative path without `..`"))
+    }
 }
 
 /// Formats a TOML error on one line.

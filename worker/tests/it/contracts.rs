@@ -364,6 +364,18 @@ fn fields_that_contradict_each_other_are_refused_with_the_next_step() {
         ("segment", "divide_by = \"max\"", "divide_by = inf", "or a finite number above 0"),
         ("upscale-x3", "divide_by = 255", "divide_by = inf", "input.divide_by is inf, but must be"),
         ("segment", "tolerance = 0.004", "tolerance = inf", "golden.tolerance is inf, but must be"),
+        (
+            "segment",
+            "image = \"golden.png\"",
+            "image = \"/etc/hostname\"",
+            "golden.image is \"/etc/hostname\", but must be a relative path without `..`",
+        ),
+        (
+            "segment",
+            "expected = \"golden-alpha.png\"",
+            "expected = \"../golden-alpha.png\"",
+            "golden.expected is \"../golden-alpha.png\", but must be a relative path",
+        ),
         ("upscale-x3", "scale = 3", "scale = 9", "upscale.scale is 9, but must be 1 to 8"),
         (
             "restore",
