@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
@@ -32,6 +32,9 @@ pub struct Watchdog {
     pub stall_timeout: Duration,
     /// The health file for [`check`]; `None` writes none.
     pub health_file: Option<PathBuf>,
+    /// Whether the process serves. Before that it writes no health file, so that whoever waits for a start waits for its
+    /// models.
+    pub is_ready: Arc<AtomicBool>,
 }
 
 /// The contents of the health file.
@@ -47,9 +50,12 @@ impl Watchdog {
     /// Starts the watchdog thread, which runs as long as the process.
     ///
     /// # Errors
-    /// If the thread cannot start or the health file cannot be written.
+    /// If the thread cannot start or an old health file cannot be removed.
     pub fn start(self, runtime: Handle) -> anyhow::Result<()> {
-        self.write_health(Duration::ZERO)?;
+        // That of a process before this one, in the same container.
+        if let Some(path) = self.health_file.as_ref().filter(|path| path.exists()) {
+            fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
+        }
         let thread = std::thread::Builder::new().name("watchdog".into());
         thread.spawn(move || self.watch(&runtime)).context("starting the watchdog").map(drop)
     }
@@ -79,7 +85,9 @@ impl Watchdog {
                 response.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
             });
             let longest = longest.map_or(Duration::ZERO, |(_, since)| since);
-            if let Err(error) = self.write_health(longest) {
+            if self.is_ready.load(Ordering::Relaxed)
+                && let Err(error) = self.write_health(longest)
+            {
                 tracing::warn!("{error:#}");
             }
         }
@@ -144,10 +152,31 @@ mod tests {
             runs: Runs::default(),
             stall_timeout: Duration::from_secs(9),
             health_file: Some(path.clone()),
+            is_ready: Arc::default(),
         };
         watchdog.write_health(Duration::ZERO).unwrap();
         check(&path, SystemTime::now()).unwrap();
         let old = check(&path, SystemTime::now() + Duration::from_mins(1)).unwrap_err();
         assert!(old.to_string().contains("has stopped or hangs"), "{old}");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_loads_its_models_is_not_healthy_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("health");
+        fs::write(&path, "of the process before").unwrap();
+        let is_ready = Arc::new(AtomicBool::new(false));
+        let watchdog = Watchdog {
+            runs: Runs::default(),
+            stall_timeout: Duration::from_secs(9),
+            health_file: Some(path.clone()),
+            is_ready: Arc::clone(&is_ready),
+        };
+        watchdog.start(Handle::current()).unwrap();
+        tokio::time::sleep(INTERVAL + INTERVAL / 2).await;
+        assert!(!path.exists());
+        is_ready.store(true, Ordering::Relaxed);
+        tokio::time::sleep(INTERVAL + INTERVAL / 2).await;
+        check(&path, SystemTime::now()).unwrap();
     }
 }

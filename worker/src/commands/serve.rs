@@ -4,6 +4,7 @@ mod problems;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::config::ServeConfig;
@@ -49,16 +50,18 @@ impl Serve {
         let config = self.config;
         let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
         let credentials = Credentials::open(&config.credentials, Clock::system().now())?;
+        let stop = CancellationToken::new();
+        // Before the models are loaded: the kernel discards a signal that the first process of a container does not handle.
+        tokio::spawn(stop_on_signal(stop.clone()));
         let registry = Arc::new(self.models.registry_for_serving()?);
         let runs = registry.runs().clone();
-        Watchdog {
-            runs: runs.clone(),
-            stall_timeout: config.stall_timeout(registry.device()),
-            health_file: config.health_file.clone(),
-        }
-        .start(tokio::runtime::Handle::current())?;
-        registry.load_all().await?;
-        let safety_checker = self.models.safety_checker(&registry).await?;
+        let is_ready = start_watchdog(&config, &registry)?;
+        let loading = async {
+            registry.load_all().await?;
+            self.models.safety_checker(&registry).await
+        };
+        let Some(safety_checker) = stop.run_until_cancelled(loading).await else { return Ok(()) };
+        let safety_checker = safety_checker?;
         let storage_probe = StorageProbe::default();
         let state = State {
             registry: registry.clone(),
@@ -76,7 +79,6 @@ impl Serve {
         let queue = Queue::new(&config.redis)?;
         let storage = Storage::new(&config.storage);
         let leases = Leases::default();
-        let stop = CancellationToken::new();
         // Fires after the last job, so that leases are renewed until then.
         let ended = CancellationToken::new();
         let worker_id = worker.id;
@@ -133,7 +135,7 @@ impl Serve {
             config.picture_memory_mib,
             config.lease(),
         );
-        tokio::spawn(stop_on_signal(stop.clone()));
+        is_ready.store(true, Ordering::Relaxed);
         let outcome = consumer.run(stop.clone(), config.drain()).await;
         ended.cancel();
         let _ = publishing.await;
@@ -146,6 +148,19 @@ impl Serve {
         tracing::info!("Stopped");
         Ok(())
     }
+}
+
+/// Starts the watchdog. Returns what tells it that the process serves.
+fn start_watchdog(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Arc<AtomicBool>> {
+    let is_ready = Arc::<AtomicBool>::default();
+    let watchdog = Watchdog {
+        runs: registry.runs().clone(),
+        stall_timeout: config.stall_timeout(registry.device()),
+        health_file: config.health_file.clone(),
+        is_ready: Arc::clone(&is_ready),
+    };
+    watchdog.start(tokio::runtime::Handle::current())?;
+    Ok(is_ready)
 }
 
 /// Creates what answers clicks, with the models and pixel threads that also run jobs.
