@@ -14,6 +14,7 @@ use retouch_core::{JobId, UserId};
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
 
@@ -126,21 +127,23 @@ impl JobSubscription {
         self.wait_for(limit, |_| true).await;
     }
 
-    /// Waits until `job` ends, for at most `limit`, and returns its latest state. Subscribe before you read or
-    /// submit `job`, so that no event is missed in between.
+    /// Waits until `job` ends, for at most `limit` and until this process stops, and returns its latest state. Subscribe
+    /// before you read or submit `job`, so that no event is missed in between.
     pub async fn wait_for_end(
         mut self,
         pool: &PgPool,
         mut job: Job,
         limit: Duration,
+        stopping: &CancellationToken,
     ) -> Result<Job, ApiError> {
         let deadline = Instant::now() + limit;
-        while !job.state.is_final() {
+        while !job.state.is_final() && !stopping.is_cancelled() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let event = self.wait_for(POLL_INTERVAL.min(left), JobEvent::may_be_final).await;
+            let event = self.wait_for(POLL_INTERVAL.min(left), JobEvent::may_be_final);
+            let event = stopping.run_until_cancelled(event).await.flatten();
             if event.is_some_and(|event| event.state == Some(JobState::Done)) {
                 // Saves a query: the caller reads the results next, which would expose a wrong event.
                 return Ok(Job { state: JobState::Done, ..job });

@@ -127,7 +127,7 @@ pub(super) async fn submit_and_wait(
             return Ok(RunOutcome::Pending(job));
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        job = subscription.wait_for_end(&app.pool, job, left).await?;
+        job = subscription.wait_for_end(&app.pool, job, left, &app.stopping).await?;
         let outcome = outcome_of(app, job).await;
         if repeat_window.is_some() && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
             // The request that submitted it called it off, but this one still wants its result.
@@ -148,7 +148,8 @@ pub(super) async fn await_job(app: &App, job: Job, wait: Duration) -> Result<Run
     let subscription = app.job_events.subscribe(job.id);
     // It may have ended before this subscription.
     let job = db::within(jobs::get(&app.pool, job.id)).await?.unwrap_or(job);
-    outcome_of(app, subscription.wait_for_end(&app.pool, job, wait).await?).await
+    let job = subscription.wait_for_end(&app.pool, job, wait, &app.stopping).await?;
+    outcome_of(app, job).await
 }
 
 /// Joins an attended job, as a repeat of the request that submitted it, and waits at most `wait`.

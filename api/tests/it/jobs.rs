@@ -208,3 +208,20 @@ async fn the_account_stream_shows_nothing_of_other_users(pool: PgPool) {
     let seen = account_events(&mut body, |_, data| data["id"] == job["id"]).await;
     assert!(!format!("{seen:?}").contains(&image), "{seen:?}");
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_stopping_process_answers_those_who_wait_for_a_run(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let image = app.upload("ada").await;
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let stop = async {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        app.app.stopping.cancel();
+    };
+    let run = app.post(&path).by(&app.token("ada")).send();
+    let both = async { tokio::join!(run, stop) };
+    let within = std::time::Duration::from_secs(5);
+    let (answer, ()) = tokio::time::timeout(within, both).await.expect("it waits on");
+    assert_eq!(answer.status, StatusCode::ACCEPTED);
+    assert_eq!(answer.json()["state"], "queued");
+}
