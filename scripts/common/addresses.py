@@ -12,7 +12,7 @@ def shared_environment(settings):
         environment |= {
             "S3_ENDPOINT": f"http://127.0.0.1:{settings.s3_port}",
             "S3_REGION": "us-east-1",
-            "S3_BUCKET": "retouch",
+            "S3_BUCKET": settings.get("S3_BUCKET") or "retouch",
             "S3_ACCESS_KEY_ID": settings.secret("s3-access-key"),
             "S3_SECRET_ACCESS_KEY": settings.secret("s3-secret-key"),
         }

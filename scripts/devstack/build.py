@@ -54,7 +54,8 @@ def build_programs(profile=PROFILE):
     line("• Building the programs (the first time takes a while) …")
     # .sqlx is checked in, so the build needs no database.
     environment = {**os.environ, "SQLX_OFFLINE": "true"}
-    command = ["cargo", "build", "--profile", profile, "--workspace", "--bins", "--locked"]
+    # A developer's own target folder would hide the programs from those who start them.
+    command = ["cargo", "build", "--profile", profile, "--workspace", "--bins", "--locked", "--target-dir", REPO / "target"]
     run_shown(command, "Building the programs", cwd=REPO, env=environment)
 
 

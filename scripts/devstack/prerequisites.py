@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from common.config import REPO
 from common.console import Problem, line, step
 
 RUST = (1, 95)
@@ -44,7 +45,7 @@ def check_rust():
         return "Rust is not installed. Install it with rustup, see https://rustup.rs, and run this again."
     # rustup may first install the version in rust-toolchain.toml, which can take a minute.
     with step("Checking the Rust toolchain"):
-        answer = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True)
+        answer = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, cwd=REPO)
     return too_old("Rust", answer.stdout, RUST, "Run: rustup toolchain install")
 
 

@@ -45,12 +45,13 @@ def main():
         raise Problem("--keep must be at least 1.")
     settings = load()
     made, missing = back_up(database_of(settings), Bucket(settings), options.folder.resolve())
+    # Also if objects are missing: no earlier backup has them, and old ones must not stay for that.
+    if options.keep:
+        forget(options.folder.resolve(), options.keep)
     if missing:
         warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
         warn(f"{made} has everything else. `retouch-api admin audit` lists all missing objects.")
         return 1
-    if options.keep:
-        forget(options.folder.resolve(), options.keep)
     if options.metrics:
         size = json.loads((made / "backup.json").read_text())["bytes"]
         write_atomically(options.metrics, METRICS.format(finished=time.time(), bytes=size))

@@ -30,8 +30,9 @@ class Database:
 
     def sql(self, statement, **variables):
         command = [self.bin / "psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"]
-        command += [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
-        ran = subprocess.run(command, input=statement, env=self.environment, capture_output=True, text=True)
+        # Not as arguments, whose length is limited.
+        setting = "".join(f"\\set {name} {quoted(value)}\n" for name, value in variables.items())
+        ran = subprocess.run(command, input=setting + statement, env=self.environment, capture_output=True, text=True)
         if ran.returncode:
             raise Problem(f"Postgres reported an error: {ran.stderr.strip()}")
         return ran.stdout.strip()
@@ -117,6 +118,11 @@ class Database:
         if ran.returncode:
             raise failed(program, ran.returncode, ran.stderr)
         return ran.stdout
+
+
+def quoted(value):
+    """Quotes an argument of a command of psql."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n") + "'"
 
 
 def failed(program, status, errors):

@@ -119,6 +119,10 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual((found["S3_ENDPOINT"], found["S3_BUCKET"]), ("http://127.0.0.1:9302", "retouch"))
         self.assertIn("@127.0.0.1:9303/retouch", found["DATABASE_URL"])
 
+    def test_a_restore_may_choose_another_bucket_of_scripts_up(self):
+        found = retouch_api.environment(self.settings(S3_BUCKET="restored"))
+        self.assertEqual(found["S3_BUCKET"], "restored")
+
     def test_objects_are_passed_as_lines_and_returned_as_json(self):
         self.program(f"""echo "$@" > {self.folder}/arguments; cat > {self.folder}/lines
             echo '{{"objects": [{{"key": "a", "size": 1, "sha256": "0", "contentType": "image/png"}}], "missing": ["b"]}}'""")
@@ -293,6 +297,26 @@ class BackupTest(unittest.TestCase):
         self.assertEqual(commands[-1], ("admin", "audit"))
         self.assertEqual(self.target.keys(), self.target_bucket.objects.keys())
         self.assertEqual(self.target.sql("select count(*) from images"), "2")
+
+    def test_any_number_of_images_may_be_deleted_during_the_backup(self):
+        gone = [f"images/0192a000-0000-7000-8000-{n:012}/original" for n in range(5000)]
+        self.database.sql(f"update images set preview_key = ($${gone[-1]}$$) where id = '{IMAGES[0]}'")
+        restore.delete_gone(None, self.database, gone)
+        self.assertEqual(self.database.sql("select count(*) from images where preview_key is not null"), "0")
+
+    def test_old_backups_go_also_if_an_object_is_missing(self):
+        for day in (1, 2, 3):
+            self.back_up(day)
+        del self.bucket.objects[f"images/{IMAGES[0]}/original"]
+        shutil.rmtree(self.folder / "objects" / "images" / IMAGES[0])
+        arguments = ["backup", str(self.folder), "--keep", "2"]
+        with (
+            mock.patch("sys.argv", arguments),
+            mock.patch.object(backup, "database_of", lambda _: self.database),
+            mock.patch.object(backup, "Bucket", lambda _: self.bucket),
+        ):
+            self.assertEqual(backup.main(), 1)
+        self.assertEqual(len(backup.complete(self.folder)), 2)
 
     def delete(self, image):
         self.database.sql(f"update jobs set image_id = null, state = 'cancelled', finished_at = now() where image_id = '{image}'")
