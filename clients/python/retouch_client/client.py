@@ -1,5 +1,6 @@
 """The client. `types.py`, generated from the API's document, has the types of its answers."""
 
+import http.client
 import json
 import random
 import time
@@ -13,8 +14,10 @@ from typing import Any, Literal
 
 from .types import Image, Job, Result, SelectRequest, User
 
-# A refusal that asks to come back, and a gateway that lost its server.
-PASSING = (429, 502, 503, 504)
+# A refusal that asks to come back, before anything happened.
+BUSY = (429, 503)
+# The same, and a gateway that lost its server, which may have done its work.
+PASSING = (*BUSY, 502, 504)
 
 
 class Refused(Exception):
@@ -151,10 +154,11 @@ class Retouch:
                     return answer.read()
             except urllib.error.HTTPError as answer:
                 refused = refusal(answer)
-                if refused.status not in PASSING or attempt == self.retries:
+                passes = refused.status in (PASSING if repeatable else BUSY)
+                if not passes or attempt == self.retries:
                     raise refused from None
                 pause = pause if refused.retry_after is None else refused.retry_after
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 if not repeatable or attempt == self.retries:
                     raise Unreachable(f"{self.address} does not answer: {error}") from error
             time.sleep(pause)

@@ -68,9 +68,8 @@ class Server(BaseHTTPRequestHandler):
         status, headers, body = answer
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in {"Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
@@ -104,6 +103,20 @@ class AgainstFailures(unittest.TestCase):
         self.server.answers = [None]
         with self.assertRaises(Unreachable):
             self.retouch.upload(b"picture")
+
+    def test_an_upload_is_repeated_only_if_the_server_is_busy(self):
+        self.server.answers = [(503, {"Retry-After": "0"}, {}), (504, {}, b"<html>")]
+        with self.assertRaises(Refused) as refused:
+            self.retouch.upload(b"picture")
+        self.assertEqual((refused.exception.status, len(self.server.requests)), (504, 2))
+
+    def test_a_body_that_breaks_off_is_read_again(self):
+        part = (200, {"Content-Length": "100"}, b"{")
+        self.server.answers = [part, (200, {}, {"credits": 7})]
+        self.assertEqual(self.retouch.account()["credits"], 7)
+        self.server.answers = [part] * 3
+        with self.assertRaises(Unreachable):
+            self.retouch.account()
 
     def test_a_refusal_is_not_repeated_unless_it_asks_for_it(self):
         self.server.answers = [(402, {}, {"detail": "Not enough credits", "code": None})]

@@ -66,8 +66,10 @@ interface Message {
   signal?: AbortSignal | undefined;
 }
 
-// Refusals that ask to come back, and gateways that lost their server.
-const PASSING = [429, 502, 503, 504];
+// Refusals that ask to come back, before anything happened.
+const BUSY = [429, 503];
+// The same, and gateways that lost their server, which may have done its work.
+const PASSING = [...BUSY, 502, 504];
 
 /** An account at a Retouch server. */
 export class Retouch {
@@ -176,9 +178,10 @@ export class Retouch {
       const headers = { ...message.headers, ...credential };
       try {
         const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
-        if (answer.ok) return answer;
+        // Read here, so that an answer that breaks off is asked for again.
+        if (answer.ok) return new Response(answer.status === 204 ? null : await answer.arrayBuffer(), answer);
         const refused = await refusal(answer);
-        if (!PASSING.includes(refused.status) || attempt >= retries) throw refused;
+        if (!(isRepeatable ? PASSING : BUSY).includes(refused.status) || attempt >= retries) throw refused;
         pause = (refused.retryAfter ?? pause / 1000) * 1000;
       } catch (error) {
         const isOurs = error instanceof Refused || message.signal?.aborted;

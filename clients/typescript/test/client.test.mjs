@@ -54,6 +54,10 @@ async function serving(answers, run) {
     request.resume();
     request.on('end', () => {
       const answer = answers.shift();
+      if (!answer && requests.breaksOff) {
+        response.writeHead(200, { 'Content-Length': 100 }).write('{');
+        return setTimeout(() => request.socket.destroy(), 50);
+      }
       if (!answer) return request.socket.destroy();
       const [status, headers, body] = answer;
       response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -85,6 +89,25 @@ test('a run is repeated with the same key', () =>
 test('an upload with a lost answer is not repeated', () =>
   serving([undefined], async (retouch) => {
     await assert.rejects(retouch.upload(new Blob(['picture'])), TypeError);
+  }));
+
+test('an upload is repeated only if the server is busy', () =>
+  serving(
+    [
+      [503, { 'Retry-After': '0' }, {}],
+      [504, {}, '<html>'],
+    ],
+    async (retouch, requests) => {
+      await assert.rejects(retouch.upload(new Blob(['picture'])), { status: 504 });
+      assert.equal(requests.length, 2);
+    },
+  ));
+
+test('a body that breaks off is read again', () =>
+  serving([undefined, [200, {}, { credits: 7 }]], async (retouch, requests) => {
+    requests.breaksOff = true;
+    assert.equal((await retouch.account()).credits, 7);
+    assert.equal(requests.length, 2);
   }));
 
 test('a refusal is not repeated unless it asks for it', () =>
