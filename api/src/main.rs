@@ -20,6 +20,10 @@ use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
 use retouch_heif::Support;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// How long a stopping process waits for tasks that outlived their requests.
+const TASKS_GRACE: Duration = Duration::from_secs(10);
 
 /// The Retouch API.
 #[derive(Parser)]
@@ -96,6 +100,10 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
         stopping.cancel();
     })
     .await;
+    app.tasks.close();
+    if timeout(TASKS_GRACE, app.tasks.wait()).await.is_err() {
+        tracing::warn!("Some tasks have not ended in {TASKS_GRACE:?}");
+    }
     // Those in flight end within seconds. Otherwise they would be sent again.
     deliveries.await.context("delivering to webhooks")
 }

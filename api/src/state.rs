@@ -10,6 +10,7 @@ use retouch_core::storage::Storage;
 use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::attended_jobs::AttendedJobs;
@@ -69,6 +70,8 @@ pub struct Parts {
     pub samples: Arc<FairBudget>,
     /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
+    /// Short tasks that outlive their requests; a stopping process waits for them.
+    pub tasks: TaskTracker,
 }
 
 impl std::ops::Deref for App {
@@ -125,6 +128,7 @@ impl App {
             connections: Arc::new(FairBudget::new(max_connections)),
             samples: Arc::new(FairBudget::new(MAX_WAITING)),
             stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
         })))
     }
 }

@@ -11,7 +11,7 @@ pub async fn delete_account(app: &App, user: UserId) -> Result<Vec<JobId>, ApiEr
     let Some(profile) = accounts::profile(&app.pool, user).await? else { return Ok(Vec::new()) };
     let identity_hash = app.deleted_users.hash(&profile.issuer, &profile.subject);
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
-    tokio::spawn(close_pages(app.clone(), user, deleted.open_sessions));
+    app.tasks.spawn(close_pages(app.clone(), user, deleted.open_sessions));
     Ok(deleted.canceled)
 }
 
