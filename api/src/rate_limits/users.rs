@@ -61,7 +61,7 @@ pub struct RateLimited {
 impl From<RateLimited> for ApiError {
     fn from(error: RateLimited) -> Self {
         let RateLimited { what, allowance, retry_after_secs } = error;
-        // Never "1 seconds": the page has one translation.
+        // At least two: the page translates the plural only.
         let seconds = retry_after_secs.max(2);
         Self::RateLimited {
             detail: format!(

@@ -51,7 +51,7 @@ impl VisitorLimits {
 async fn count(limiter: &Limiter, visitor: &str, what: &str) -> Result<(), ApiError> {
     let Verdict::Beyond { retry_after } = limiter.count(visitor).await else { return Ok(()) };
     let retry_after_secs = retry_after.as_secs() + 1;
-    // Never "1 minutes": the page has one translation.
+    // At least two: the page translates the plural only.
     let minutes = retry_after_secs.div_ceil(60).max(2);
     Err(ApiError::RateLimited {
         detail: format!(

@@ -44,7 +44,7 @@ pub enum CheckoutErrors {
     /// The Idempotency-Key was used for another pack.
     #[response(status = 422)]
     KeyReused(Problem),
-    /// The caller bought too often per minute.
+    /// The caller started too many purchases per minute.
     #[response(status = 429)]
     TooManyRequests(Problem),
     /// Payments are not configured, or the payment provider is unavailable.

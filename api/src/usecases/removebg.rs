@@ -119,14 +119,17 @@ async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, Api
     Ok(upload_image(app, Uploader::Program(owner), (file, None), max).await?.id)
 }
 
-/// Cancels a job that takes too long, at no cost to its owner. If it has just ended, returns its results.
+/// Cancels a job that takes too long or outlives this process, at no cost to its owner. If it has just ended, returns its results.
 async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
     if db::within(jobs::cancel_unanswered(&app.pool, job.id)).await? {
         announce_canceled(app, &[job.id]).await;
-        return Err(ApiError::Unavailable {
-            detail: "The run took too long and was canceled. You have not been charged.".into(),
-            retry_after_secs: 30,
-        });
+        let (why, retry_after_secs) = if app.stopping.is_cancelled() {
+            ("The service is restarting, so the run was canceled.", 5)
+        } else {
+            ("The run took too long and was canceled.", 30)
+        };
+        let detail = format!("{why} You have not been charged.");
+        return Err(ApiError::Unavailable { detail, retry_after_secs });
     }
     let ended = db::within(jobs::get(&app.pool, job.id)).await?.ok_or(ApiError::NotFound("Job"))?;
     match outcome_of(app, ended).await? {

@@ -310,6 +310,17 @@ async fn a_run_that_takes_too_long_is_canceled_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_that_outlives_the_process_is_canceled_and_costs_nothing(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let key = app.key("ada").await;
+    app.app.stopping.cancel();
+    let answer = remove(&app, &key, &[]).send().await;
+    is_refused(&answer, 503, "unavailable");
+    assert!(answer.text().contains("The service is restarting"), "{}", answer.text());
+    assert_eq!(app.balance("ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;

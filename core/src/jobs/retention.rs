@@ -54,7 +54,7 @@ pub(crate) async fn erase_some(
 /// idempotency keys stay: a repeat must not be charged again.
 pub async fn delete_prompts(pool: &PgPool) -> sqlx::Result<u64> {
     let deleted = sqlx::query!(
-        // The conditions of an index, which has few rows.
+        // Literals, because these are the conditions of an index, which has few rows.
         r"update jobs set prompt = '(deleted)', mask_sha256 = '\x'::bytea
           where id in (
               select id from jobs

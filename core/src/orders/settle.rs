@@ -341,8 +341,8 @@ pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String
     .await
 }
 
-/// Deletes the text of messages that are older than `days` and belong to no order. It names a buyer, and no deletion of an
-/// account would find it. Returns their number.
+/// Deletes the text of messages that are older than `days` and belong to no order: it names a buyer, and deleting their account
+/// would not find it. Returns their number.
 pub async fn forget_texts(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
     let forgotten = sqlx::query!(
         "update payment_events set payload = ''

@@ -3963,7 +3963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4039,7 +4039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4115,7 +4115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4191,7 +4191,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4267,7 +4267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4343,7 +4343,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller bought too often per minute. */
+            /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
                     [name: string]: unknown;
