@@ -10,13 +10,21 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
+/** What the mask was drawn for. */
+const drawnFor = vi.hoisted(() => new Set<unknown>());
+
 // jsdom has no canvas: the mock lists the shapes it would draw.
 vi.mock('@/features/mask/mask-layer', () => ({
-  default: ({ shapes, reach }: { shapes: Shape[]; reach: number }) => (
-    <p data-testid="mask" data-reach={reach}>
-      {shapes.map((shape) => (shape.kind === 'area' && shape.erases ? 'erased area' : shape.kind)).join(' ')}
-    </p>
-  ),
+  default: ({ image, shapes, reach }: { image: unknown; shapes: Shape[]; reach: number }) => {
+    drawnFor.add(image);
+    return (
+      <p data-testid="mask" data-reach={reach}>
+        {shapes
+          .map((shape) => (shape.kind === 'area' && shape.erases ? 'erased area' : shape.kind))
+          .join(' ')}
+      </p>
+    );
+  },
 }));
 
 // It has no image decoder either: every mask marks three pixels.
@@ -517,6 +525,14 @@ describe('the editor', () => {
     expect(useMaskStore.getState().drafts['image-1']?.done).toEqual([
       { kind: 'paint', size: 40, points: [600, 400, 624, 400, 624, 424] },
     ]);
+  });
+
+  test('does not draw the mask again with every letter of the prompt', async () => {
+    open(withImage());
+    await draw();
+    drawnFor.clear();
+    await userEvent.type(await field(), 'remove it');
+    expect(drawnFor.size).toBe(1);
   });
 
   test('draws finer when zoomed in', async () => {

@@ -12,7 +12,7 @@
 // here, and as well after a reload, a sleeping phone, or a visit to another page.
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useEffect, useEffectEvent, useMemo, useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { ComparedPicture, EditedPicture, RunHistory } from '@/features/mask/edited-picture';
@@ -86,13 +86,17 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
     ? { imageId: image.id, resultId: shown.imageId }
     : source && fixedFrom && { imageId: source.id, resultId: fixedFrom };
 
-  const picture: EditedPicture = {
-    key,
-    url: shown?.url ?? image.url,
-    x: image.x,
-    y: image.y,
-    imageId: async () => (shown ? (await imageFromResult(queryClient, shown.imageId)).id : image.id),
-  };
+  // The same object until the picture changes: the editor draws the mask for it, which takes long.
+  const picture = useMemo(
+    (): EditedPicture => ({
+      key,
+      url: shown?.url ?? image.url,
+      x: image.x,
+      y: image.y,
+      imageId: async () => (shown ? (await imageFromResult(queryClient, shown.imageId)).id : image.id),
+    }),
+    [queryClient, key, image, shown],
+  );
   const runs: RunHistory = {
     undo: before && left ? () => goBack(before, left) : null,
     redo: next ? () => goForward(next) : null,

@@ -6,8 +6,17 @@ export const MASK_COLOR = '#f5117b';
 /** Limits the canvas of an imported area, in pixels per side. */
 const MAX_SIDE = 2048;
 
-/** Draws an imported area for display. */
-export function areaCanvas({ spans }: Area, image: ImageSize): HTMLCanvasElement {
+/** What has been drawn. Weak, because an area that Undo or the next click hides may not keep its 16 MB. */
+const drawn = new WeakMap<Area, WeakRef<HTMLCanvasElement>>();
+
+/** Returns an imported area, drawn for display on the image that it belongs to. */
+export function areaCanvas(area: Area, image: ImageSize): HTMLCanvasElement {
+  const canvas = drawn.get(area)?.deref() ?? drawArea(area, image);
+  drawn.set(area, new WeakRef(canvas));
+  return canvas;
+}
+
+function drawArea({ spans }: Area, image: ImageSize): HTMLCanvasElement {
   const scale = Math.min(1, MAX_SIDE / Math.max(image.x, image.y));
   const canvas = document.createElement('canvas');
   canvas.width = Math.ceil(image.x * scale);
