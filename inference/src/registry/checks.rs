@@ -245,6 +245,9 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
             return Some(net);
         }
         self.take(LoadStep::WarmUp, || warm_up::run_net(&mut net, task))?;
+        if mode == CheckMode::Thorough {
+            self.take(LoadStep::Placement, || run::place(&mut net, task))?;
+        }
         let is_due =
             |golden: &&Golden| mode == CheckMode::Thorough || golden.when == GoldenWhen::Load;
         for golden in manifest.golden.iter().filter(is_due) {

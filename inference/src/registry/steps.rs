@@ -28,6 +28,9 @@ pub enum LoadStep {
     Batch,
     /// One run gives finite, plausible values.
     WarmUp,
+    /// Where the operators run: what a GPU cannot run is left to the CPU, with copies there and back. Only `models check`
+    /// takes this step.
+    Placement,
     /// Golden images come out as expected.
     Golden,
     /// Tiles equal the whole picture, if the manifest says that they do. Only `models check` takes this step: its
@@ -49,6 +52,7 @@ impl LoadStep {
             Self::Precision => "precision",
             Self::Batch => "batch",
             Self::WarmUp => "warm-up",
+            Self::Placement => "placement",
             Self::Golden => "golden",
             Self::Tiling => "tiling",
         }

@@ -1,13 +1,17 @@
 //! Nets that take pictures: their graphs convert bytes, as [`crate::onnx::pictures`] says.
 
+use std::{fs, io};
+
 use ndarray::Array4;
 use ort::session::{RunOptions, Session as OrtSession};
 use ort::value::TensorRef;
+use tempfile::TempDir;
 use tracing::warn;
 
 use super::error::{SessionError, classify};
 use super::io_binding::ShapeBindings;
 use super::output_reader::OutputReader;
+use super::placement::Placement;
 use super::port;
 use crate::onnx::pictures::PICTURE;
 use crate::output::Output;
@@ -66,11 +70,38 @@ impl PictureNet {
         Ok(output)
     }
 
+    /// Runs the net on pictures as [`Self::run`] does, and returns where its operators ran.
+    ///
+    /// # Errors
+    /// ONNX Runtime's message if it refuses the input or fails, or why its profile cannot be read.
+    pub fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
+        let failed = |error: io::Error| SessionError::Failed(format!("the profile: {error}"));
+        let folder = TempDir::new().map_err(failed)?;
+        let mut run = || -> ort::Result<()> {
+            let mut options = self.unbound_options()?;
+            options.enable_profiling(folder.path().join("run"))?;
+            self.run_with(pictures, &options).map(drop)
+        };
+        run().map_err(|error| classify(&error))?;
+        let mut files = fs::read_dir(folder.path()).map_err(failed)?;
+        let profile = files.next().transpose().map_err(failed)?;
+        let profile = profile
+            .map_or_else(|| Err(io::ErrorKind::NotFound.into()), |file| fs::read(file.path()));
+        Placement::read(&profile.map_err(failed)?).map_err(SessionError::Failed)
+    }
+
     fn run_unbound(&mut self, pictures: &Array4<u8>) -> ort::Result<Output> {
-        let bindings = self.bindings.as_ref();
-        let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
+        let options = self.unbound_options()?;
+        self.run_with(pictures, &options)
+    }
+
+    fn unbound_options(&self) -> ort::Result<RunOptions> {
+        self.bindings.as_ref().map_or_else(RunOptions::new, ShapeBindings::unbound_options)
+    }
+
+    fn run_with(&mut self, pictures: &Array4<u8>, options: &RunOptions) -> ort::Result<Output> {
         let input = TensorRef::from_array_view(pictures.view())?;
-        let outputs = self.inner.run_with_options(ort::inputs![PICTURE => input], &options)?;
+        let outputs = self.inner.run_with_options(ort::inputs![PICTURE => input], options)?;
         let outputs: Vec<_> = self.reader.names().iter().map(|name| &outputs[*name]).collect();
         self.reader.read(&outputs)
     }

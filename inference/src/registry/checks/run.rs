@@ -8,6 +8,7 @@ use retouch_pixels::tile::{self, OutputLayout, Region};
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
 use crate::manifest::{NetTask, Tiling, Upscale};
 use crate::output::Output;
+use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 
 /// Opens a net from the bytes of its file.
@@ -27,6 +28,15 @@ pub fn open(
 /// Runs a net on pictures.
 pub fn run(net: &mut PictureNet, input: &Array4<u8>) -> Result<Output, String> {
     net.run(input).map_err(|error| error.to_string())
+}
+
+/// Finds where the operators of a net run.
+pub fn place(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
+    let [input, _] = sample_inputs(task);
+    match net.placement(&input) {
+        Ok(placement) => Outcome::passed(placement.to_string(), ()),
+        Err(error) => Outcome::refused(error.to_string()),
+    }
 }
 
 /// Returns two inputs that have little in common.
