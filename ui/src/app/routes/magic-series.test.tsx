@@ -134,6 +134,23 @@ describe('a finished fix', () => {
     expect((await mask()).textContent).toBe('');
   });
 
+  test('keeps what is drawn while the run is being sent, for the next one', async () => {
+    const api = withImage({ stepMs: 30 });
+    open(api);
+    let accept = () => {};
+    const held = new Promise<void>((resolve) => {
+      accept = resolve;
+    });
+    server.use(http.post('*/api/magic-images/fix/:id', () => held, { once: true }));
+    await draw();
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    await draw(300);
+    accept();
+    await waitFor(async () => expect(await picture()).toBe(api.fixed.at(-1)?.url));
+    expect((await mask()).textContent).toBe('paint');
+  });
+
   test('is compared with the picture before, by holding and with a slider', async () => {
     const api = withImage();
     open(api);

@@ -57,8 +57,8 @@ function Editor({ image }: { image: Image }) {
   const list = useResults(magicFix, image.id);
   const run = useFixRun(image.id, {
     onDone: (added) => setSelectedId(added.at(-1)?.imageId ?? null),
-    onAccepted: (jobId, imageId) => {
-      draft.setRun(jobId);
+    onAccepted: (jobId, imageId, marks) => {
+      draft.setRun(jobId, marks);
       stage.showImage(imageId);
       scrollToResults(results.current, NARROW);
     },
@@ -87,7 +87,14 @@ function Editor({ image }: { image: Image }) {
       // The user has erased everything again.
       if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea() });
       setProblems(noProblems);
-      run.start({ imageIdOf: picture.imageId, shapes, mask, prompt: prompt.trim(), isExact: chosenExact });
+      run.start({
+        imageIdOf: picture.imageId,
+        shapes,
+        marks: done.length,
+        mask,
+        prompt: prompt.trim(),
+        isExact: chosenExact,
+      });
     } catch {
       notifyError(t(magicFix.texts.runFailed));
     } finally {

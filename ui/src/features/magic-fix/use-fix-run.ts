@@ -9,6 +9,8 @@ type FixRequest = {
   /** Returns the image to fix; made the first time if the picture is a result. */
   imageIdOf: () => Promise<string>;
   shapes: Shape[];
+  /** The number of marks that made the mask. */
+  marks: number;
   mask: File;
   prompt: string;
   /** Whether nothing outside the mask may change; undefined leaves it to the API. */
@@ -28,8 +30,8 @@ const fieldByCode: Record<string, FixRefusal['field']> = {
 
 type FixEvents = {
   onDone: (results: Result[]) => void;
-  /** The API has taken the run, on this image. */
-  onAccepted: (jobId: string, imageId: string) => void;
+  /** The API has taken the run of these marks, on this image. */
+  onAccepted: (jobId: string, imageId: string, marks: number) => void;
   /** The run was refused, failed or was canceled. */
   onUnsuccessful: () => void;
   onRefused: (refusal: FixRefusal) => void;
@@ -48,7 +50,7 @@ export function useFixRun(imageId: string, events: FixEvents) {
       request.prompt === earlier.prompt &&
       request.shapes === earlier.shapes &&
       request.isExact === earlier.isExact,
-    send: async ({ imageIdOf, mask, prompt, isExact }, idempotencyKey) => {
+    send: async ({ imageIdOf, marks, mask, prompt, isExact }, idempotencyKey) => {
       const target = await imageIdOf();
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
@@ -56,7 +58,7 @@ export function useFixRun(imageId: string, events: FixEvents) {
       });
       const answer: Job | Result[] = JSON.parse(await body.text());
       const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
-      if (jobId) onAccepted(jobId, target);
+      if (jobId) onAccepted(jobId, target, marks);
       return answer;
     },
     onRefused: ({ code, detail }) => {

@@ -102,9 +102,9 @@ export function draftActions(picture: string) {
     redo: () => update((draft) => ({ ...redo(draft), isSubmitted: false })),
     setPrompt: (prompt: string) => update(() => ({ prompt })),
     setExact: (isExact: boolean) => update(() => ({ isExact })),
-    /** Records the run that was started with the mask. */
-    setRun: (jobId: string) =>
-      update(({ done }) => ({ isSubmitted: true, run: { jobId, marks: done.length } })),
+    /** Records the run that was started with the first marks. Later ones came while it was being sent. */
+    setRun: (jobId: string, marks: number) =>
+      update(({ done }) => ({ isSubmitted: done.length <= marks, run: { jobId, marks } })),
     /** The run came to nothing: its mask is still the one being drawn. */
     dropRun: () => update(() => ({ isSubmitted: false, run: undefined })),
     /** Undo has come back to this picture: its mask can be changed again. */
