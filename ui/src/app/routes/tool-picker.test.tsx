@@ -178,8 +178,11 @@ describe('interruptions of a batch', () => {
     expect(screen.getAllByText('Not started: not enough credits')).toHaveLength(4);
     expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
     expect(screen.getByRole('button', { name: 'Download all (ZIP)' })).toBeEnabled();
-    // Two files were being sent when the credits ran out; the others were never sent.
+    // Two files were being sent when the credits ran out; the others were never sent, and would be lost.
     expect(api.images.length).toBeLessThanOrEqual(3);
+    const leaving = new Event('beforeunload', { cancelable: true });
+    window.dispatchEvent(leaving);
+    expect(leaving.defaultPrevented).toBe(true);
   });
 
   test('shows why a file failed, and retries it alone', async () => {
@@ -456,6 +459,26 @@ describe('a batch after a reload', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
     expect(await screen.findByText('1 of 1 done')).toBeVisible();
     expect(api.idempotencyKeys).toEqual(['key-a']);
+  });
+
+  test('names the files that the credits did not cover, also after another reload', async () => {
+    useBatches.setState({
+      'remove-background': aBatch([
+        item({ jobId: 'job-1' }),
+        item({ id: 'b', name: 'unpaid.png', image: null, state: { kind: 'unpaid' } }),
+      ]),
+    });
+    useBatches.setState(restoreBatches(), true);
+    useBatches.setState(restoreBatches(), true);
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
+    renderApp('/remove-background', { api, signedIn: true });
+    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+    expect(screen.getByText('unpaid.png')).toBeVisible();
+    expect(screen.getByText('Not started: choose this file again')).toBeVisible();
+    const leaving = new Event('beforeunload', { cancelable: true });
+    window.dispatchEvent(leaving);
+    expect(leaving.defaultPrevented).toBe(false);
   });
 
   test('is hidden from another account', async () => {

@@ -74,8 +74,8 @@ export function closeBatch(tool: ToolName) {
 }
 
 /** Whether the item would be lost if the page were closed now. */
-export function isUnsent({ state: { kind } }: BatchItem): boolean {
-  return ['waiting', 'uploading', 'paused'].includes(kind);
+export function isUnsent({ image, state: { kind } }: BatchItem): boolean {
+  return ['waiting', 'uploading', 'paused'].includes(kind) || (kind === 'unpaid' && !image);
 }
 
 /** Whether the item stays as it is unless the user retries it. */
@@ -87,7 +87,7 @@ onSignOut(() => {
   for (const tool of Object.keys(useBatches.getState())) closeBatch(tool as ToolName);
 });
 
-// Items that the server knows survive a reload of the tab; unsent files do not.
+// Items that the server knows survive a reload of the tab; of unsent files, at most the names do.
 useBatches.subscribe((batches) => {
   try {
     const stored = JSON.stringify(batches, (name, value) =>
@@ -105,8 +105,8 @@ export function restoreBatches(): BatchStore {
   try {
     const stored: BatchStore = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}');
     const sent = Object.entries(stored).flatMap(([tool, batch]) => {
-      const items = batch?.items.filter(({ jobId, image }) => jobId || image) ?? [];
-      return batch && items.length > 0 ? [[tool, { ...batch, items: items.map(restoreItem) }]] : [];
+      const items = batch?.hasStarted ? batch.items.filter(isKept).map(restoreItem) : [];
+      return items.length > 0 ? [[tool, { ...batch, items }]] : [];
     });
     return Object.fromEntries(sent);
   } catch {
@@ -114,7 +114,13 @@ export function restoreBatches(): BatchStore {
   }
 }
 
+/** Who leaves to buy credits finds the files that they did not cover by name. */
+const isKept = ({ jobId, image, state: { kind } }: BatchItem) =>
+  jobId !== null || image !== null || kind === 'unpaid' || kind === 'rejected';
+
 function restoreItem(item: BatchItem): BatchItem {
+  if (item.state.kind === 'unpaid' && !item.image)
+    return { ...item, state: { kind: 'rejected', reason: t('Not started: choose this file again') } };
   // Its job knows the current state, with picture URLs that have not expired.
   if (item.jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
   // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
