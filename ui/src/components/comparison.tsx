@@ -1,6 +1,14 @@
-import { type CSSProperties, type ReactNode, useState } from 'react';
+import {
+  type CSSProperties,
+  type MouseEvent,
+  type PointerEvent,
+  type ReactNode,
+  useRef,
+  useState,
+} from 'react';
 import { classNames } from '@/lib/class-names';
 import { t } from '@/lib/translate';
+import { capturePointer, pointIn } from './pan-zoom/pointer';
 
 type ComparisonProps = {
   label: string;
@@ -16,10 +24,7 @@ type ComparisonProps = {
   children?: ReactNode;
 };
 
-/**
- * Shows `before` to the left of the line and `after` to its right. An invisible range input covers both, so pointer,
- * touch and arrow keys need no code.
- */
+/** Shows `before` to the left of the line and `after` to its right. An invisible range input is there for the keyboard. */
 export function Comparison({
   label,
   before,
@@ -32,6 +37,25 @@ export function Comparison({
 }: ComparisonProps) {
   const [ownShare, setOwnShare] = useState(50);
   const share = givenShare ?? ownShare;
+  const setShare = onShare ?? setOwnShare;
+  const input = useRef<HTMLInputElement>(null);
+  const moveLine = (event: MouseEvent<HTMLElement>) =>
+    setShare(shareAt(pointIn(event.currentTarget, event).x, event.currentTarget.clientWidth));
+
+  // Not left to the range input: in Safari on a phone, only a touch inside its thumb drags.
+  const handlers = {
+    onPointerDown: (event: PointerEvent<HTMLElement>) => {
+      capturePointer(event);
+      // A finger may be about to scroll the page.
+      if (event.pointerType !== 'touch') moveLine(event);
+    },
+    onPointerMove: (event: PointerEvent<HTMLElement>) => event.buttons === 1 && moveLine(event),
+    onClick: (event: MouseEvent<HTMLElement>) => {
+      moveLine(event);
+      input.current?.focus({ preventScroll: true });
+    },
+  };
+
   return (
     <div
       className={classNames(
@@ -43,19 +67,24 @@ export function Comparison({
       {after && <div className="checkerboard absolute inset-0">{after}</div>}
       <ComparedPart share={share}>{before}</ComparedPart>
       {children}
+      <div {...handlers} className="absolute inset-0 cursor-ew-resize touch-pan-y select-none" />
       <input
+        ref={input}
         type="range"
         min={0}
         max={100}
-        value={share}
+        value={Math.round(share)}
         aria-label={label}
         aria-valuetext={t('{percent} percent before', { percent: Math.round(share) })}
-        onChange={(event) => (onShare ?? setOwnShare)(event.target.valueAsNumber)}
-        className="absolute inset-0 m-0 size-full cursor-ew-resize touch-pan-y appearance-none opacity-0 [&::-moz-range-thumb]:w-px [&::-webkit-slider-thumb]:w-px [&::-webkit-slider-thumb]:appearance-none"
+        onChange={({ target }) => setShare(target.valueAsNumber)}
+        className="pointer-events-none absolute inset-0 m-0 size-full opacity-0"
       />
     </div>
   );
 }
+
+/** Returns the share, in percent, with which the line is at `x` of `width` pixels. */
+export const shareAt = (x: number, width: number) => Math.min(100, Math.max(0, (x / width) * 100));
 
 /** Covers what is below it with `children`, up to a line at `share` percent. */
 export function ComparedPart({ share, children }: { share: number; children: ReactNode }) {

@@ -1,5 +1,5 @@
 import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
-import { ComparedPart } from '@/components/comparison';
+import { ComparedPart, shareAt } from '@/components/comparison';
 import { createGestures, type Drag, pan } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
@@ -47,7 +47,7 @@ export default function CompareView(props: CompareViewProps) {
   const gestures = useMemo(() => {
     const room = () => frame.current?.clientWidth || 1;
     const moveLine = ({ x }: Point) => {
-      line.current = Math.min(100, Math.max(0, (x / room()) * 100));
+      line.current = shareAt(x, room());
       setShare(line.current);
     };
     const drag = (move: (point: Point) => void): Drag => ({
