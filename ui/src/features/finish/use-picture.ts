@@ -10,6 +10,8 @@ export function usePicture(url: string | null): HTMLImageElement | null {
     if (!url || !path) return;
     let isCurrent = true;
     const picture = new Image();
+    // The API may redirect to another origin, and a canvas with pictures from there could not be read.
+    picture.crossOrigin = 'anonymous';
     picture.onload = () => isCurrent && setLoaded({ path, picture });
     picture.src = url;
     return () => {
