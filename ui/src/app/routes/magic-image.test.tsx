@@ -546,6 +546,33 @@ describe('the editor', () => {
     expect(screen.getByText('50%')).toBeVisible();
   });
 
+  test('shows a smaller copy until it is zoomed in', async () => {
+    open(withImage({ images: [anImage({ previewUrl: '/api/files/preview-1' })] }));
+    const shown = async () => (await surface()).querySelector('img')?.getAttribute('src');
+    await mask();
+    expect(await shown()).toBe('/api/files/preview-1');
+    await userEvent.click(screen.getByRole('button', { name: 'Zoom in' }));
+    expect(await shown()).toBe('/api/files/image-1');
+  });
+
+  test('says that the picture is loading or could not be loaded, and tries again', async () => {
+    open(withImage());
+    const picture = async () => (await surface()).querySelector('img') as HTMLImageElement;
+    const loading = () =>
+      within(document.getElementById('original')?.closest('section') as HTMLElement).queryByText('Loading');
+    await mask();
+    expect(loading()).toBeInTheDocument();
+    const first = await picture();
+    fireEvent.error(first);
+    expect(await screen.findByText('This part of the page could not be loaded.')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await picture()).not.toBe(first);
+    expect(loading()).toBeInTheDocument();
+    fireEvent.load(await picture());
+    expect(loading()).toBeNull();
+    expect(screen.queryByText('This part of the page could not be loaded.')).toBeNull();
+  });
+
   test('restores mask and prompt after a reload', async () => {
     const first = open(withImage());
     await draw();

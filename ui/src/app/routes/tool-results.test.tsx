@@ -351,6 +351,35 @@ describe('finishing a cut-out', () => {
       await waitFor(() => expect(api.renders[0]?.files).toEqual(['touchUp']));
     });
 
+    test('says that the picture is loading or could not be loaded, and tries again', async () => {
+      let isBroken = true;
+      const asked: [url: string, crossOrigin: string | null][] = [];
+      vi.stubGlobal(
+        'Image',
+        class {
+          crossOrigin: string | null = null;
+          onload = () => {};
+          onerror = () => {};
+          set src(url: string) {
+            asked.push([url, this.crossOrigin]);
+            setTimeout(() => (isBroken ? this.onerror() : this.onload()));
+          }
+        },
+      );
+      const api = withResults();
+      for (const result of api.results) result.previewUrl = `/api/files/preview-${result.imageId}`;
+      await openBrush(undefined, api);
+      expect(await screen.findByText('This part of the page could not be loaded.')).toBeVisible();
+      // A picture from another origin would make the canvas unreadable.
+      expect(asked).toContainEqual(['/api/files/preview-a', 'anonymous']);
+      isBroken = false;
+      await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+      await waitFor(() =>
+        expect(screen.queryByText('This part of the page could not be loaded.')).toBeNull(),
+      );
+      vi.unstubAllGlobals();
+    });
+
     test('belongs to one result', async () => {
       await openBrush();
       await touchUp();

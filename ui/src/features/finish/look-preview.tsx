@@ -1,4 +1,5 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
+import { PictureWait } from '@/components/picture-wait';
 import type { Stroke } from '@/features/mask/marks';
 import type { Look } from './look';
 import { paintLook } from './paint-look';
@@ -23,24 +24,30 @@ export default function LookPreview(props: LookPreviewProps) {
   const cutOut = usePicture(url);
   const needsOriginal = (background && 'blur' in background) || strokes.some(({ kind }) => kind === 'paint');
   const original = usePicture(needsOriginal ? originalUrl : null);
-  const picture = usePicture(background && 'url' in background ? background.url : null);
+  const behind = usePicture(background && 'url' in background ? background.url : null);
+  const pictures = useMemo(
+    () => cutOut.picture && { cutOut: cutOut.picture, original: original.picture, picture: behind.picture },
+    [cutOut.picture, original.picture, behind.picture],
+  );
 
   useEffect(() => {
-    if (!canvas.current || !cutOut) return;
+    if (!pictures) return;
     // A slider sends many values between two frames.
     const frame = requestAnimationFrame(() => {
-      if (canvas.current)
-        paintLook(canvas.current, { cutOut, original, picture }, look, strokes, { x: width, y: height });
+      if (canvas.current) paintLook(canvas.current, pictures, look, strokes, { x: width, y: height });
     });
     return () => cancelAnimationFrame(frame);
-  }, [cutOut, original, picture, look, strokes, width, height]);
+  }, [pictures, look, strokes, width, height]);
 
   return (
-    <canvas
-      ref={canvas}
-      role="img"
-      aria-label={alt}
-      className="checkerboard absolute inset-0 m-auto max-h-full max-w-full"
-    />
+    <>
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={alt}
+        className="checkerboard absolute inset-0 m-auto max-h-full max-w-full"
+      />
+      <PictureWait pictures={[cutOut, original, behind]} />
+    </>
   );
 }

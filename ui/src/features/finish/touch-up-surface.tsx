@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
+import { PictureWait } from '@/components/picture-wait';
 import { useDrawing } from '@/features/mask/use-drawing';
 import { useShortcuts } from '@/features/mask/use-shortcuts';
 import { classNames } from '@/lib/class-names';
@@ -11,22 +12,26 @@ import { paintCutOut } from './paint-cut-out';
 import { brushSizes, type Finish, type TouchUp } from './use-finish';
 import { usePicture } from './use-picture';
 
+type Source = { url: string; previewUrl?: string | null };
+
 type TouchUpSurfaceProps = {
   finish: Finish;
   touchUp: TouchUp;
-  url: string;
-  originalUrl: string;
+  result: Source;
+  original: Source;
   size: ImageSize;
 };
 
-/** The cut-out in full resolution, to erase from it and to restore the original. */
-export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size }: TouchUpSurfaceProps) {
+/** The cut-out, to erase from it and to restore the original. */
+export default function TouchUpSurface({ finish, touchUp, result, original, size }: TouchUpSurfaceProps) {
   const { brush, changeBrush } = finish;
   const editor = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { frame, placement, control } = useView(size);
-  const cutOut = usePicture(url);
-  const original = usePicture(originalUrl);
+  // Full pixels only where they can be seen.
+  const urlOf = ({ url, previewUrl }: Source) => (control.isFitted && previewUrl) || url;
+  const awaited = [usePicture(urlOf(result)), usePicture(urlOf(original))] as const;
+  const [{ picture: cutOut }, { picture: restored }] = awaited;
   useWheelZoom(frame, control);
   const isSpaceDown = useShortcuts(editor, {
     undo: touchUp.undo,
@@ -58,8 +63,8 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
     const scale = view.scale * density;
     context.setTransform(scale, 0, 0, scale, view.x * density, view.y * density);
     const shown = activeStroke ? [...strokes, activeStroke] : strokes;
-    paintCutOut(context, { cutOut, original }, shown, { x, y });
-  }, [placement, cutOut, original, strokes, activeStroke, x, y]);
+    paintCutOut(context, { cutOut, original: restored }, shown, { x, y });
+  }, [placement, cutOut, restored, strokes, activeStroke, x, y]);
 
   useEffect(() => {
     frame.current?.focus({ preventScroll: true });
@@ -115,6 +120,7 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
           style={{ width: brush.size, height: brush.size, margin: -brush.size / 2 }}
         />
       </div>
+      <PictureWait pictures={awaited} />
       {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
       <div
         role="group"

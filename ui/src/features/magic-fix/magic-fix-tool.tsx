@@ -28,7 +28,7 @@ import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
 import { usePromptMeaning } from './use-prompt-meaning';
 import { useSeries } from './use-series';
-import { useStage } from './use-stage';
+import { urlsOf, useStage } from './use-stage';
 
 type Problems = { prompt: string | null; mask: string | null };
 
@@ -131,7 +131,7 @@ function Editor({ image }: { image: Image }) {
             problem={problemOf('mask')}
             onChange={() => clearProblem('mask')}
             reach={isExact ? 0 : (reach ?? 0)}
-            compared={stage.compared ?? (selected ? { url: selected.url, isBefore: false } : null)}
+            compared={stage.compared ?? (selected ? { ...urlsOf(selected), isBefore: false } : null)}
             runs={stage.runs}
           />
         )}

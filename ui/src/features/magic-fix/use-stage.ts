@@ -27,6 +27,11 @@ import { useSourceImage } from './source-image';
 /** The draft of an image that was made from a result is the draft of that result. */
 const keyOf = (image: Image) => image.madeFrom?.resultId ?? image.id;
 
+export const urlsOf = ({ url, previewUrl }: Pick<Image, 'url' | 'previewUrl'>) => ({
+  url,
+  previewUrl: previewUrl ?? null,
+});
+
 /** The stage that the address names. `onArrive` gets the result of a run when the editor moves on to it. */
 export function useStage(image: Image, onArrive: (result: Result) => void) {
   const queryClient = useQueryClient();
@@ -90,7 +95,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
   const picture = useMemo(
     (): EditedPicture => ({
       key,
-      url: shown?.url ?? image.url,
+      ...urlsOf(shown ?? image),
       x: image.x,
       y: image.y,
       imageId: async () => (shown ? (await imageFromResult(queryClient, shown.imageId)).id : image.id),
@@ -101,7 +106,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
     undo: before && left ? () => goBack(before, left) : null,
     redo: next ? () => goForward(next) : null,
   };
-  const compared: ComparedPicture | null = before ? { url: before.url, isBefore: true } : null;
+  const compared: ComparedPicture | null = before ? { ...urlsOf(before), isBefore: true } : null;
 
   return {
     picture,

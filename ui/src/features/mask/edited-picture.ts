@@ -5,6 +5,8 @@ export type EditedPicture = ImageSize & {
   /** Names its draft. */
   key: string;
   url: string;
+  /** A smaller copy; null if the picture is small. */
+  previewUrl: string | null;
   /** The image to send to the API; made the first time if the picture is a result. */
   imageId: () => Promise<string>;
 };
@@ -12,6 +14,7 @@ export type EditedPicture = ImageSize & {
 /** Another state of the edited picture, to compare it with. */
 export type ComparedPicture = {
   url: string;
+  previewUrl: string | null;
   /** Whether it is the picture from before the last fix. Otherwise it is the result of a run. */
   isBefore: boolean;
 };

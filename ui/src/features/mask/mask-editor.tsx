@@ -48,8 +48,11 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
   };
   const isSpaceDown = useShortcuts(editor, { ...history, control, letters: maskLetters(invert) });
   /** The picture below the slider, which covers its left half with the picture from before. */
-  const afterUrl = compared?.isBefore ? image.url : compared?.url;
-  const comparedUrl = comparing === 'hold' ? compared?.url : comparing === 'slider' ? afterUrl : null;
+  const after = compared?.isBefore ? image : compared;
+  const shown = comparing === 'hold' ? compared : comparing === 'slider' ? after : null;
+  /** Full pixels only where they can be seen. */
+  const urlOf = ({ url, previewUrl }: EditedPicture | ComparedPicture) =>
+    (control.isFitted && previewUrl) || url;
   const hasMask = isDrawn(shapes);
 
   /** Also reports the change, which clears the problem of the old mask. */
@@ -115,11 +118,12 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
           onPick={selection.pick}
           clicks={selection.pending ?? lastClicks(done)}
           isSelecting={selection.isSelecting}
-          comparedUrl={comparedUrl ?? null}
+          url={urlOf(shown ?? image)}
+          isComparing={shown !== null}
         />
         {comparing === 'slider' && compared && placement && (
           <CompareSlider
-            beforeUrl={compared.isBefore ? compared.url : image.url}
+            beforeUrl={urlOf(compared.isBefore ? compared : image)}
             size={image}
             view={placement.view}
           />

@@ -1,7 +1,8 @@
-import { lazy, type RefObject, Suspense } from 'react';
+import { lazy, type RefObject, Suspense, useState } from 'react';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import { PictureWait } from '@/components/picture-wait';
 import { classNames } from '@/lib/class-names';
 import { t } from '@/lib/translate';
 import type { EditedPicture } from './edited-picture';
@@ -29,8 +30,10 @@ type MaskSurfaceProps = {
   /** The clicks of the selection in progress. */
   clicks: Clicks | null;
   isSelecting: boolean;
-  /** Shown instead of the picture and its mask, for comparison. */
-  comparedUrl: string | null;
+  /** The picture to show, in the resolution that can be seen. */
+  url: string;
+  /** Whether it is shown for comparison, without the mask. */
+  isComparing: boolean;
 };
 
 const noShapes: Shape[] = [];
@@ -39,9 +42,12 @@ const POINTER_SIZE = 12;
 
 /** The image with the mask over it and the brush cursor. */
 export function MaskSurface(props: MaskSurfaceProps) {
-  const { image, shapes, isSubmitted, reach, frame, placement, control, isSpaceDown, comparedUrl } = props;
+  const { image, shapes, isSubmitted, reach, frame, placement, control, isSpaceDown, url, isComparing } =
+    props;
   const { onStroke, onPick, clicks, isSelecting } = props;
   const { brush, brushSize } = useMaskStore();
+  const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
+  const [attempt, setAttempt] = useState(0);
   const { activeStroke, activeBox, ring, handlers } = useDrawing(control, {
     // Read from the store: several keys and clicks arrive between two renders.
     brush: () => {
@@ -59,61 +65,83 @@ export function MaskSurface(props: MaskSurfaceProps) {
   const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;
 
   return (
-    <div
-      ref={frame}
-      role="application"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
-      tabIndex={0}
-      aria-label={t('Image to draw on')}
-      aria-describedby="drawing-help"
-      onContextMenu={(event) => event.preventDefault()}
-      {...handlers}
-      className={classNames(
-        'absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
-        brush === 'move'
-          ? 'cursor-grab active:cursor-grabbing'
-          : brush === 'lasso'
-            ? 'cursor-crosshair'
-            : 'cursor-crosshair pointer-fine:cursor-none',
-        'group-data-moving/editor:cursor-grab',
-      )}
-    >
-      {placement && (
-        <>
-          <PlacedImage src={comparedUrl ?? image.url} size={image} view={placement.view} />
-          {!comparedUrl && (
-            <Suspense>
-              <MaskLayer
-                image={image}
-                shapes={shown}
-                activeStroke={activeStroke}
-                reach={reach}
-                {...placement}
-              />
-            </Suspense>
-          )}
-          {brush === 'select' && !comparedUrl && (
-            <SelectMarks
-              clicks={clicks}
-              activeBox={activeBox}
-              isPending={isSelecting}
-              view={placement.view}
-            />
-          )}
-        </>
-      )}
+    <>
       <div
-        ref={ring}
-        hidden
-        data-ring
+        ref={frame}
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
+        tabIndex={0}
+        aria-label={t('Image to draw on')}
+        aria-describedby="drawing-help"
+        onContextMenu={(event) => event.preventDefault()}
+        {...handlers}
         className={classNames(
-          'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
-          (brush === 'move' || brush === 'lasso') && 'invisible',
-          brush === 'erase' && 'border-dashed',
-          'group-data-moving/editor:invisible',
+          'absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
+          brush === 'move'
+            ? 'cursor-grab active:cursor-grabbing'
+            : brush === 'lasso'
+              ? 'cursor-crosshair'
+              : 'cursor-crosshair pointer-fine:cursor-none',
+          'group-data-moving/editor:cursor-grab',
         )}
-        style={{ width: ringSize, height: ringSize, margin: -ringSize / 2 }}
+      >
+        {placement && (
+          <>
+            <PlacedImage
+              key={attempt}
+              src={url}
+              size={image}
+              view={placement.view}
+              onLoad={() => setState('loaded')}
+              onError={() => setState('failed')}
+            />
+            {!isComparing && (
+              <Suspense>
+                <MaskLayer
+                  image={image}
+                  shapes={shown}
+                  activeStroke={activeStroke}
+                  reach={reach}
+                  {...placement}
+                />
+              </Suspense>
+            )}
+            {brush === 'select' && !isComparing && (
+              <SelectMarks
+                clicks={clicks}
+                activeBox={activeBox}
+                isPending={isSelecting}
+                view={placement.view}
+              />
+            )}
+          </>
+        )}
+        <div
+          ref={ring}
+          hidden
+          data-ring
+          className={classNames(
+            'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
+            (brush === 'move' || brush === 'lasso') && 'invisible',
+            brush === 'erase' && 'border-dashed',
+            'group-data-moving/editor:invisible',
+          )}
+          style={{ width: ringSize, height: ringSize, margin: -ringSize / 2 }}
+        />
+      </div>
+      <PictureWait
+        pictures={[
+          {
+            isMissing: state === 'loading',
+            hasFailed: state === 'failed',
+            isTrying: false,
+            tryAgain: () => {
+              setState('loading');
+              setAttempt(attempt + 1);
+            },
+          },
+        ]}
       />
-    </div>
+    </>
   );
 }

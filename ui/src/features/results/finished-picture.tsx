@@ -20,8 +20,8 @@ export function touchUpOf(finish: Finish, result: Result, original: Original) {
         key={result.imageId}
         finish={finish}
         touchUp={finish.touchUpOf(result.imageId)}
-        url={result.url}
-        originalUrl={original.url}
+        result={result}
+        original={original}
         size={{ x: result.width, y: result.height }}
       />
     </Suspense>
@@ -52,6 +52,7 @@ export function finishedPictureOf(
     picture: (
       <Suspense>
         <LookPreview
+          key={result.imageId}
           url={result.previewUrl ?? result.url}
           originalUrl={original.previewUrl ?? original.url}
           alt={alt}
