@@ -1,3 +1,5 @@
+import { onSignOut } from './sign-out-cleanup';
+
 // A visitor's picture, kept in this browser: while they sign up, because the identity provider is another page, and
 // beside the result of a free run, to compare them after a reload. A File does not survive either.
 
@@ -6,9 +8,6 @@ const STORE = 'pictures';
 const KEY = 'picture';
 /** A picture of somebody who never came back is not offered to the next person. */
 const MAX_AGE_MS = 3_600_000;
-
-/** The event of this window that offers the kept picture to the page that is open. */
-export const PICTURE_KEPT = 'retouch-picture-kept';
 
 type Kept = { file: File; at: number };
 /** `jobId` is known only to the tab that started the run. */
@@ -32,6 +31,10 @@ export async function takePicture(): Promise<File | null> {
     return null;
   }
 }
+
+onSignOut(() => {
+  inStore((store) => store.delete(KEY)).catch(() => {});
+});
 
 /** Keeps the original of a free run, instead of that of the run before. */
 export async function keepOriginal(tool: string, jobId: string, file: File): Promise<void> {

@@ -15,7 +15,6 @@ vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 vi.mock('@/lib/kept-picture', () => {
   const kept = new Map<string, { jobId: string; file: File }>();
   return {
-    PICTURE_KEPT: 'kept',
     takePicture: async () => null,
     keepOriginal: async (tool: string, jobId: string, file: File) => void kept.set(tool, { jobId, file }),
     keptOriginal: async (tool: string, jobId: string) => {

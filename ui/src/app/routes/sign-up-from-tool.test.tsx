@@ -1,21 +1,25 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readImageSize } from '@/lib/image-size';
 import { keepPicture, takePicture } from '@/lib/kept-picture';
+import { keepPasted } from '@/lib/pasted-picture';
+import { clearUserData } from '@/lib/sign-out-cleanup';
 import { anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
 
 // jsdom has neither a database nor image decoders.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 vi.mock('@/lib/kept-picture', () => ({
-  PICTURE_KEPT: 'kept',
   keepPicture: vi.fn(async () => {}),
   takePicture: vi.fn(),
 }));
 
 const photo = new File(['bytes'], 'holiday.png', { type: 'image/png' });
+const other = new File(['bytes'], 'other.png', { type: 'image/png' });
 
 beforeEach(() => {
   vi.mocked(readImageSize).mockResolvedValue({ x: 800, y: 600 });
@@ -57,7 +61,29 @@ test.each([
   await screen.findByRole('contentinfo');
   fireEvent.paste(document.body, { clipboardData: { files: [photo] } });
   await waitFor(() => expect(router.state.location.pathname).toBe(to));
-  expect(keepPicture).toHaveBeenCalledWith(photo);
+  expect(await screen.findByRole('img', { name: 'Preview of holiday.png' })).toBeVisible();
+});
+
+test('an image pasted during an upload is refused at once, and not used later', async () => {
+  renderApp('/upscale', { signedIn: true });
+  server.use(http.post('*/api/images/upload', () => new Promise<never>(() => {})));
+  await userEvent.upload(await screen.findByLabelText('Image file'), other);
+  const upload = await screen.findByRole('button', { name: 'Upload' });
+  await waitFor(() => expect(upload).toBeEnabled());
+  await userEvent.click(upload);
+  fireEvent.paste(document.body, { clipboardData: { files: [photo] } });
+  expect(await screen.findByText('This page can’t take another image now')).toBeVisible();
+  await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+  await screen.findByLabelText('Image file');
+  expect(screen.queryByRole('img', { name: 'Preview of holiday.png' })).toBeNull();
+});
+
+test('an image that was pasted for one account is not there for the next one', async () => {
+  keepPasted(photo);
+  clearUserData();
+  renderApp('/upscale', { signedIn: true });
+  await screen.findByLabelText('Image file');
+  expect(screen.queryByRole('img', { name: 'Preview of holiday.png' })).toBeNull();
 });
 
 test('an image pasted into an upload panel stays there', async () => {
@@ -73,7 +99,6 @@ test('an image pasted into an upload panel stays there', async () => {
 describe('an image dropped beside the upload panel', () => {
   const drop = (files: File[], types = ['Files']) =>
     fireEvent.drop(screen.getByRole('main'), { dataTransfer: { files, types } });
-  const other = new File(['bytes'], 'other.png', { type: 'image/png' });
   const preview = (name: string) => screen.findByRole('img', { name: `Preview of ${name}` });
 
   test.each([true, false])('is chosen, also instead of another one; signed in: %s', async (signedIn) => {

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react';
 import { useLocation, useNavigate } from 'react-router';
-import { keepPicture, PICTURE_KEPT } from '@/lib/kept-picture';
+import { keepPasted, PICTURE_PASTED } from '@/lib/pasted-picture';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 
@@ -15,24 +15,24 @@ export function usePasteAnywhere() {
   const { pathname } = useLocation();
   const { isSignedIn } = useSession();
 
-  const paste = useEffectEvent(async (event: ClipboardEvent) => {
+  const paste = useEffectEvent((event: ClipboardEvent) => {
     const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
     const image = Array.from(event.clipboardData?.files ?? []).find(({ type }) => type.startsWith('image/'));
     // An upload panel has taken it already.
     if (event.defaultPrevented || isInField || !image) return;
     event.preventDefault();
-    await keepPicture(image);
+    keepPasted(image);
     const isHere = (path: string) => pathname === path || pathname.startsWith(`${path}/`);
     // Only users have Magic Fix and a page of images.
     const tool = tools.find((path) => isHere(path) && (isSignedIn || path !== paths.magic));
     const target = tool ?? (isSignedIn ? paths.images : paths.removeBackground);
-    // A panel that shows another picture takes this one instead.
-    if (target === pathname) window.dispatchEvent(new Event(PICTURE_KEPT));
+    // A panel takes it, or says why not.
+    if (target === pathname) window.dispatchEvent(new Event(PICTURE_PASTED));
     else void navigate(target);
   });
 
   useEffect(() => {
-    const handlePaste = (event: ClipboardEvent) => void paste(event);
+    const handlePaste = (event: ClipboardEvent) => paste(event);
     // On the window, after the upload panels, which listen on the document.
     window.addEventListener('paste', handlePaste);
     return () => window.removeEventListener('paste', handlePaste);

@@ -7,6 +7,7 @@ import { useConfig } from '@/lib/env';
 import { isPicture, pictureTypes } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
+import { useKeptPicture } from '@/lib/use-kept-picture';
 import { addFiles } from './add-files';
 import { BatchPlan, countImages } from './batch-plan';
 import { BatchProgress } from './batch-progress';
@@ -72,7 +73,10 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     onClose();
   }
 
-  function add(list: FileList | null) {
+  // A batch that has started takes no more files.
+  useKeptPicture(hasStarted ? null : (file) => add([file]));
+
+  function add(list: FileList | File[] | null) {
     const files = Array.from(list ?? []).filter(isPicture);
     const { maxUploadBytes: maxBytes } = limits;
     if (files.length > 0) void addFiles(tool, files, userId, { maxDimension: limits[tool.limit], maxBytes });
@@ -87,7 +91,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   };
 
   return (
-    // A batch that has started takes no more files: then the page ignores them.
+    // The page ignores what is dropped on a batch that has started.
     <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8" {...(hasStarted ? {} : dropZone)}>
       <section aria-labelledby="batch" className="min-w-0">
         <div className="mb-4 flex min-h-9 items-center justify-between gap-4">

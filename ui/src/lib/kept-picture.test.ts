@@ -1,0 +1,38 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { keepPicture, takePicture } from './kept-picture';
+import { clearUserData } from './sign-out-cleanup';
+
+const photo = new File(['bytes'], 'holiday.png', { type: 'image/png' });
+
+/** What jsdom lacks: a database with one store. */
+function aDatabase() {
+  const rows = new Map<string, unknown>();
+  const answer = (result: unknown) => {
+    const request = { result, onsuccess: () => {} };
+    setTimeout(() => request.onsuccess());
+    return request;
+  };
+  const store = {
+    put: (value: unknown, key: string) => answer(rows.set(key, value)),
+    get: (key: string) => answer(rows.get(key)),
+    delete: (key: string) => answer(rows.delete(key)),
+  };
+  const transaction = () => ({ objectStore: () => store });
+  return { open: () => answer({ transaction, close: () => {} }) };
+}
+
+beforeEach(() => {
+  vi.stubGlobal('indexedDB', aDatabase());
+});
+
+test('a kept picture is taken once', async () => {
+  await keepPicture(photo);
+  expect(await takePicture()).toBe(photo);
+  expect(await takePicture()).toBeNull();
+});
+
+test('a kept picture goes with the sign-out', async () => {
+  await keepPicture(photo);
+  clearUserData();
+  expect(await takePicture()).toBeNull();
+});
