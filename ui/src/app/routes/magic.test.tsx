@@ -1,9 +1,15 @@
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
+
+// jsdom lays out nothing and cannot scroll.
+const original = Element.prototype.scrollIntoView;
+afterEach(() => {
+  Element.prototype.scrollIntoView = original;
+});
 
 describe('the start page of Magic Fix', () => {
   test('shows a user the image picker', async () => {
@@ -12,6 +18,19 @@ describe('the start page of Magic Fix', () => {
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
     await userEvent.click(await screen.findByRole('button', { name: 'Select' }));
     await waitFor(() => expect(router.state.location.pathname).toBe('/magic/image-1'));
+  });
+
+  test('brings each image that is chosen into sight, with the button to go on', async () => {
+    const shown: (string | null)[] = [];
+    Element.prototype.scrollIntoView = vi.fn(function (this: Element) {
+      if (this.textContent?.includes('Select'))
+        shown.push(this.querySelector('img')?.getAttribute('alt') ?? null);
+    });
+    const images = [anImage({ name: 'one.jpg' }), anImage({ id: 'image-2', name: 'two.jpg' })];
+    renderApp('/magic', { api: Object.assign(new MockApi(), { images }), signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: 'one.jpg' }));
+    await userEvent.click(screen.getByRole('button', { name: 'two.jpg' }));
+    expect(shown).toEqual(['one.jpg', 'two.jpg']);
   });
 
   test('shows a visitor a login and five examples', async () => {

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
@@ -47,7 +47,10 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
 
   return (
     <div className="grid gap-8 lg:grid-cols-2">
-      <section aria-label={selected ? t('Selected image') : t('Upload an image')} className="lg:order-2">
+      <section
+        aria-label={selected ? t('Selected image') : t('Upload an image')}
+        className="lg:sticky lg:top-24 lg:order-2 lg:self-start"
+      >
         <h2 className="mb-4 text-lg font-semibold">{selected ? t('Selected') : t('Upload new images')}</h2>
         {selected ? (
           <SelectedImage
@@ -79,8 +82,15 @@ type SelectedImageProps = {
 
 function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedImageProps) {
   useIncomingFiles({ onFile, onFiles });
+  const panel = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each selected image is shown.
+  useEffect(() => {
+    // On small screens it is above the images, which may be many.
+    panel.current?.scrollIntoView?.({ block: 'nearest' });
+  }, [image.id]);
+
   return (
-    <div className="grid gap-4">
+    <div ref={panel} className="grid gap-4">
       <PictureBox width={image.x} height={image.y}>
         <img
           src={image.previewUrl ?? image.url}
