@@ -26,7 +26,7 @@ const swatches = [
 ];
 
 const round =
-  'relative grid size-10 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
+  'relative forced-color-adjust-none grid size-10 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
 const ringStyle = (isChosen: boolean) =>
   isChosen ? 'ring-2 ring-accent' : 'ring-1 ring-control hover:ring-2';
 
