@@ -29,6 +29,10 @@ test('the line follows a finger that drags or taps, but not one that scrolls the
   const finger = { pointerId: 1, pointerType: 'touch', buttons: 1 };
   fireEvent.pointerDown(surface(), { ...finger, clientX: 150 });
   expect(slider()).toHaveValue('50');
+  fireEvent.pointerMove(surface(), { ...finger, clientX: 151 });
+  fireEvent.pointerCancel(surface(), finger);
+  expect(slider()).toHaveValue('50');
+  fireEvent.pointerDown(surface(), { ...finger, clientX: 150 });
   fireEvent.pointerMove(surface(), { ...finger, clientX: 480 });
   expect(slider()).toHaveValue('80');
   fireEvent.click(surface(), { clientX: 60 });

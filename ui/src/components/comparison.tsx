@@ -39,6 +39,7 @@ export function Comparison({
   const share = givenShare ?? ownShare;
   const setShare = onShare ?? setOwnShare;
   const input = useRef<HTMLInputElement>(null);
+  const shareBefore = useRef(share);
   const moveLine = (event: MouseEvent<HTMLElement>) =>
     setShare(shareAt(pointIn(event.currentTarget, event).x, event.currentTarget.clientWidth));
 
@@ -46,10 +47,13 @@ export function Comparison({
   const handlers = {
     onPointerDown: (event: PointerEvent<HTMLElement>) => {
       capturePointer(event);
+      shareBefore.current = share;
       // A finger may be about to scroll the page.
       if (event.pointerType !== 'touch') moveLine(event);
     },
     onPointerMove: (event: PointerEvent<HTMLElement>) => event.buttons === 1 && moveLine(event),
+    // It scrolls the page.
+    onPointerCancel: () => setShare(shareBefore.current),
     onClick: (event: MouseEvent<HTMLElement>) => {
       moveLine(event);
       input.current?.focus({ preventScroll: true });
