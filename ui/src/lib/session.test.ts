@@ -396,6 +396,36 @@ test.each([
   window.history.replaceState(null, '', '/');
 });
 
+describe('a sign-in that cannot be finished, because its state was used already or it was canceled', () => {
+  beforeEach(() => {
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockRejectedValue(new Error('No matching state'));
+    window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+  });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+    window.history.replaceState(null, '', '/');
+  });
+
+  test('continues as the user who is signed in', async () => {
+    await storeUser(now() + 3600);
+    const session = createSession();
+    await vi.waitFor(() => expect(session.state.getState().isLoading).toBe(false));
+    const { user, error } = session.state.getState();
+    expect(user?.access_token).toBe('first');
+    expect(error).toBeNull();
+    expect(window.location.search).toBe('');
+  });
+
+  test('fails if nobody is signed in', async () => {
+    const session = createSession();
+    await vi.waitFor(() => expect(session.state.getState().isLoading).toBe(false));
+    const { user, error } = session.state.getState();
+    expect(user).toBeNull();
+    expect(error).toEqual(new Error('No matching state'));
+  });
+});
+
 test('signs out locally when the provider is unreachable', async () => {
   server.use(http.get(`${identity.issuer}/*`, () => HttpResponse.error()));
   await storeUser(now() + 3600);

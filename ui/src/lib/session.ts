@@ -183,13 +183,20 @@ export class Session {
     try {
       const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
-      // Removes the one-time code from the address and the history.
-      window.history.replaceState(null, '', window.location.pathname);
-      this.setUser(user);
-      this.state.setState({ isLoading: false, returnTo: pathWithin(user?.state) });
+      this.arrive(user, pathWithin(user?.state));
     } catch (error) {
-      this.state.setState({ isLoading: false, error });
+      // The address may come from the history: its sign-in was finished before.
+      const user = readStoredUser(this.storageKey);
+      if (user) this.arrive(user, null);
+      else this.state.setState({ isLoading: false, error });
     }
+  }
+
+  private arrive(user: StoredUser | null, returnTo: string | null) {
+    // Removes the one-time code from the address and the history.
+    window.history.replaceState(null, '', window.location.pathname);
+    this.setUser(user);
+    this.state.setState({ isLoading: false, returnTo });
   }
 
   /** Renews the token in time, and follows what other tabs do to the session. */
