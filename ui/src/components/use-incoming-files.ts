@@ -1,6 +1,7 @@
 import { useEffectEvent, useLayoutEffect } from 'react';
 import { notifyInfo } from '@/lib/notify';
 import { isPicture } from '@/lib/picture-kind';
+import { isTextField } from '@/lib/text-field';
 import { plural } from '@/lib/translate';
 
 type Takers = {
@@ -31,8 +32,7 @@ export function useIncomingFiles(takers: Takers | null) {
   }
 
   const paste = useEffectEvent((event: ClipboardEvent) => {
-    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
-    if (!takers || isInField || !event.clipboardData?.files.length) return;
+    if (!takers || isTextField(event.target) || !event.clipboardData?.files.length) return;
     event.preventDefault();
     accept(event.clipboardData.files);
   });

@@ -478,6 +478,14 @@ describe('the editor', () => {
     expect((await mask()).textContent).toBe('paint');
   });
 
+  test('has Undo while a switch has the focus', async () => {
+    open(withImage());
+    await draw();
+    (await screen.findByRole('switch', { name: 'Exact mask' })).focus();
+    await userEvent.keyboard('{Control>}z{/Control}');
+    expect((await mask()).textContent).toBe('');
+  });
+
   test('has shortcuts on keyboards with other letters, by the place of the key', async () => {
     open(withImage());
     const target = await surface();

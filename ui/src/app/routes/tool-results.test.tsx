@@ -555,6 +555,19 @@ describe('an image from the clipboard', () => {
     expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
   });
 
+  test('is accepted while a control has the focus, except in a text field', async () => {
+    open('/images');
+    await screen.findByLabelText('Image file');
+    const control = document.createElement('input');
+    document.body.append(control);
+    fireEvent.paste(control, copied('image/png'));
+    expect(screen.queryByRole('img', { name: 'Preview of copied.png' })).toBeNull();
+    control.type = 'checkbox';
+    fireEvent.paste(control, copied('image/png'));
+    control.remove();
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+  });
+
   test('is accepted from a visitor; other files are ignored', async () => {
     renderApp('/upscale');
     await screen.findByLabelText('Image file');

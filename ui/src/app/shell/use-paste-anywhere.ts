@@ -3,6 +3,7 @@ import { useLocation, useNavigate } from 'react-router';
 import { keepPasted, PICTURE_PASTED } from '@/lib/pasted-picture';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { isTextField } from '@/lib/text-field';
 
 const tools = [paths.removeBackground, paths.upscale, paths.magic];
 
@@ -16,10 +17,9 @@ export function usePasteAnywhere() {
   const { isSignedIn } = useSession();
 
   const paste = useEffectEvent((event: ClipboardEvent) => {
-    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
     const image = Array.from(event.clipboardData?.files ?? []).find(({ type }) => type.startsWith('image/'));
     // An upload panel has taken it already.
-    if (event.defaultPrevented || isInField || !image) return;
+    if (event.defaultPrevented || isTextField(event.target) || !image) return;
     event.preventDefault();
     keepPasted(image);
     const isHere = (path: string) => pathname === path || pathname.startsWith(`${path}/`);

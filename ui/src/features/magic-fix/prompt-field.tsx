@@ -2,6 +2,7 @@ import { type ReactNode, type Ref, useImperativeHandle, useRef } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
+import { isTextField } from '@/lib/text-field';
 import { t } from '@/lib/translate';
 import { countLetters, possibilities, suggestions } from './prompt-rules';
 
@@ -22,7 +23,10 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
   const field = useRef<HTMLTextAreaElement>(null);
   const maxLetters = limits.maxPromptLength;
   const letters = countLetters(prompt);
-  useImperativeHandle(ref, () => ({ focus: () => isTyping() || field.current?.focus() }));
+  useImperativeHandle(ref, () => ({
+    // A refusal may come at any time, also while the user types elsewhere.
+    focus: () => isTextField(document.activeElement) || field.current?.focus(),
+  }));
 
   return (
     <div className="grid gap-2">
@@ -95,11 +99,6 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       </ul>
     </div>
   );
-}
-
-/** Whether the user is in a text field, from which nothing may take the focus: a refusal may come at any time. */
-function isTyping(): boolean {
-  return document.activeElement?.matches('textarea, input:not([type=radio], [type=checkbox])') ?? false;
 }
 
 /** Isolates quoted words: without `<bdi>`, several words of a right-to-left script would swap places. */

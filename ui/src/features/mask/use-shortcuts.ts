@@ -1,5 +1,6 @@
 import { type RefObject, useEffect, useEffectEvent, useRef } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
+import { isTextField } from '@/lib/text-field';
 
 type ShortcutActions = {
   undo: () => void;
@@ -83,10 +84,4 @@ function letterActions({ control, letters }: ShortcutActions): Record<string, ()
     '-': control.zoomOut,
     '0': control.fit,
   };
-}
-
-function isTextField(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && target.closest('textarea, select, input:not([type=radio])') !== null
-  );
 }
