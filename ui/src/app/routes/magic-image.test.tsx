@@ -156,6 +156,11 @@ describe('a run', () => {
     button.focus();
     await userEvent.keyboard('{Enter}');
     expect(await shown()).toBe('/api/files/result-1');
+    await userEvent.keyboard(' ');
+    expect(await shown()).toBe('/api/files/image-1');
+    // Assistive technology clicks without a press.
+    fireEvent.click(button);
+    expect(await shown()).toBe('/api/files/result-1');
   });
 });
 

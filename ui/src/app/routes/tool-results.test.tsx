@@ -90,9 +90,18 @@ describe('the zoom view', () => {
     expect(sources()).toEqual(['/api/files/image-1']);
     await press('Hold');
     expect(sources()).toEqual(['/api/files/a']);
-    fireEvent.pointerDown(screen.getByRole('button', { name: 'Hold to see the original' }));
+    const hold = screen.getByRole('button', { name: 'Hold to see the original' });
+    fireEvent.pointerDown(hold);
     expect(sources()).toEqual(['/api/files/image-1']);
-    fireEvent.pointerUp(screen.getByRole('button', { name: 'Hold to see the original' }));
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 1000);
+    fireEvent.pointerUp(hold);
+    clock.mockRestore();
+    fireEvent.click(hold);
+    expect(sources()).toEqual(['/api/files/a']);
+    // Assistive technology clicks without a press.
+    fireEvent.click(hold);
+    expect(sources()).toEqual(['/api/files/image-1']);
+    await userEvent.click(hold);
     expect(sources()).toEqual(['/api/files/a']);
     surface.focus();
     await userEvent.keyboard('{Escape}');

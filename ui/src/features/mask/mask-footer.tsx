@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react';
+import { HoldButton } from '@/components/hold-button';
 import { Icon } from '@/components/icon';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
@@ -38,6 +39,7 @@ export function MaskFooter({
 }: MaskFooterProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isExporting, setExporting] = useState(false);
+  const holdName = compared?.isBefore ? t('Hold to see before') : t('Hold to see the result');
 
   async function exportMask() {
     setExporting(true);
@@ -61,10 +63,14 @@ export function MaskFooter({
         {compared && (
           <>
             <HoldButton
-              name={compared.isBefore ? t('Hold to see before') : t('Hold to see the result')}
+              name={holdName}
               isOn={comparing === 'hold'}
               onHold={(isHeld) => onCompare(isHeld ? 'hold' : null)}
-            />
+              className={`${textButton} touch-none aria-pressed:bg-accent-wash aria-pressed:text-accent`}
+            >
+              <MaskIcon name="eye" />
+              <span className={wideOnly}>{holdName}</span>
+            </HoldButton>
             <button
               type="button"
               title={t('Compare before and after')}
@@ -111,48 +117,5 @@ export function MaskFooter({
         </button>
       </div>
     </div>
-  );
-}
-
-/** A press shorter than this toggles; a longer one shows the result only while it lasts. */
-const SHORT_MS = 300;
-
-type HoldButtonProps = { name: string; isOn: boolean; onHold: (isHeld: boolean) => void };
-
-function HoldButton({ name, isOn, onHold }: HoldButtonProps) {
-  const pressedAt = useRef<number | null>(null);
-  const wasOn = useRef(false);
-
-  function press() {
-    wasOn.current = isOn;
-    pressedAt.current = Date.now();
-    onHold(true);
-  }
-
-  function release() {
-    if (pressedAt.current === null) return;
-    const isShort = Date.now() - pressedAt.current < SHORT_MS;
-    pressedAt.current = null;
-    onHold(isShort && !wasOn.current);
-  }
-
-  return (
-    <button
-      type="button"
-      title={t('{name}, or click to switch', { name })}
-      aria-pressed={isOn}
-      className={`${textButton} touch-none aria-pressed:bg-accent-wash aria-pressed:text-accent`}
-      onPointerDown={press}
-      onPointerUp={release}
-      onPointerLeave={release}
-      onPointerCancel={release}
-      onContextMenu={(event) => event.preventDefault()}
-      onKeyDown={({ key, repeat }) => (key === ' ' || key === 'Enter') && !repeat && press()}
-      onKeyUp={({ key }) => (key === ' ' || key === 'Enter') && release()}
-      onBlur={release}
-    >
-      <MaskIcon name="eye" />
-      <span className={wideOnly}>{name}</span>
-    </button>
   );
 }

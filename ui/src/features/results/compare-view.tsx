@@ -1,5 +1,6 @@
 import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
 import { ComparedPart, shareAt } from '@/components/comparison';
+import { HoldButton } from '@/components/hold-button';
 import { createGestures, type Drag, pan } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
@@ -88,7 +89,6 @@ export default function CompareView(props: CompareViewProps) {
     );
   const isSide = mode === 'side';
   const showsOriginal = isSide || (mode === 'hold' && isOriginal);
-  const hold = (isHeld: boolean) => setOriginal(isHeld);
 
   return (
     <>
@@ -158,19 +158,14 @@ export default function CompareView(props: CompareViewProps) {
           ))}
         </fieldset>
         {mode === 'hold' && (
-          <button
-            type="button"
-            aria-pressed={isOriginal}
-            onPointerDown={() => hold(true)}
-            onPointerUp={() => hold(false)}
-            onPointerLeave={() => hold(false)}
-            onPointerCancel={() => hold(false)}
-            onContextMenu={(event) => event.preventDefault()}
-            onKeyDown={({ key, repeat }) => (key === ' ' || key === 'Enter') && !repeat && hold(!isOriginal)}
+          <HoldButton
+            name={t('Hold to see the original')}
+            isOn={isOriginal}
+            onHold={setOriginal}
             className="min-h-9 thumb:min-h-11 touch-none rounded-md border border-line bg-surface px-3 text-sm font-medium shadow-raised"
           >
             {t('Hold to see the original')}
-          </button>
+          </HoldButton>
         )}
       </div>
     </>
