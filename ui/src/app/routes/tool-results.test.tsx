@@ -121,6 +121,30 @@ describe('the zoom view', () => {
     expect(screen.getByRole('button', { name: 'Zoom out' })).toBeDisabled();
   });
 
+  test('is zoomed by a trackpad pinch in Safari, at the pointer', async () => {
+    open();
+    await press('Zoom');
+    const surface = await frame();
+    const shown = surface.querySelector('img') as HTMLImageElement;
+    await waitFor(() => expect(shown.style.width).toBe('1200px'));
+    const pinch = (type: string, scale: number) => {
+      const event = new Event(type, { cancelable: true });
+      fireEvent(surface, Object.assign(event, { scale, clientX: 0, clientY: 0 }));
+      expect(event.defaultPrevented).toBe(true);
+    };
+    const left = () => Number.parseFloat(shown.style.left);
+    const before = left();
+    pinch('gesturestart', 1);
+    pinch('gesturechange', 1.5);
+    expect(await level()).toHaveTextContent('150%');
+    expect(left()).toBe(before * 1.5);
+    pinch('gesturechange', 2);
+    expect(await level()).toHaveTextContent('200%');
+    pinch('gesturestart', 1);
+    pinch('gesturechange', 0.5);
+    expect(await level()).toHaveTextContent('100%');
+  });
+
   test('opens with a click on the picture, and pans by dragging', async () => {
     open();
     await userEvent.click(await picture());

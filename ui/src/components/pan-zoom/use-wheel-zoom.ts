@@ -8,8 +8,11 @@ const LINE_PX = 16;
 /** A trackpad pinch sends much smaller steps than a wheel. */
 const PINCH_BOOST = 5;
 
+/** How Safari on a Mac reports a trackpad pinch. `scale` counts from the start of the pinch. */
+type PinchEvent = Event & { scale: number; clientX: number; clientY: number };
+
 /**
- * The wheel zooms while the frame has the focus, and always with Ctrl, which is also how browsers report a trackpad
+ * The wheel zooms while the frame has the focus, and always with Ctrl, which is also how most browsers report a trackpad
  * pinch. Otherwise, and when the image is fitted again, it scrolls the page, so that nobody gets stuck over the image.
  */
 export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: ViewControl) {
@@ -24,8 +27,23 @@ export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: View
       const factor = Math.exp(-event.deltaY * (event.ctrlKey ? speed * PINCH_BOOST : speed));
       control.zoom(Math.min(2, Math.max(0.5, factor)), pointIn(element, event));
     };
+    let lastScale = 1;
+    const pinch = (event: Event) => {
+      const { type, scale, clientX, clientY } = event as PinchEvent;
+      event.preventDefault();
+      if (type === 'gesturestart') lastScale = 1;
+      control.zoom(scale / lastScale, pointIn(element, { clientX, clientY }));
+      lastScale = scale;
+    };
+    const listeners = new AbortController();
     // React's own wheel listener is passive and could not keep the page from scrolling.
-    element.addEventListener('wheel', zoom, { passive: false });
-    return () => element.removeEventListener('wheel', zoom);
+    const options = { passive: false, signal: listeners.signal };
+    element.addEventListener('wheel', zoom, options);
+    // On touch screens Safari sends them too, besides the pointers that zoom there.
+    if (!navigator.maxTouchPoints) {
+      element.addEventListener('gesturestart', pinch, options);
+      element.addEventListener('gesturechange', pinch, options);
+    }
+    return () => listeners.abort();
   }, [frame, control]);
 }
