@@ -21,7 +21,7 @@ export default function ConfirmDialog(props: ConfirmDialogProps) {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
         <Dialog.Content
           onCloseAutoFocus={onClosed}
-          className="fixed top-1/2 left-1/2 z-50 w-[calc(100%-2rem)] max-w-md -translate-1/2 rounded-lg bg-surface p-6 shadow-overlay"
+          className="fixed top-1/2 left-1/2 z-50 max-h-[calc(100dvh-2rem)] w-[calc(100%-2rem)] max-w-md -translate-1/2 overflow-y-auto rounded-lg bg-surface p-6 shadow-overlay"
         >
           <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
           <Dialog.Description className="mt-2 text-sm text-soft">{text}</Dialog.Description>
