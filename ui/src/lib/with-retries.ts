@@ -1,4 +1,5 @@
 import { isProblem } from './api-client';
+import { pause } from './pause';
 
 const DEFAULT_PAUSE_SECONDS = 10;
 
@@ -27,17 +28,6 @@ export async function withRetries<T>(
       }
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
 }
 
 /** Resolves when the network is back; rejects when the signal aborts. */

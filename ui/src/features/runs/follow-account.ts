@@ -1,6 +1,6 @@
 import { readEvents, type StreamEvent } from '@/lib/api-client';
+import { pause } from '@/lib/pause';
 import { connect } from './connect';
-import { pause } from './pause';
 
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;

@@ -1,8 +1,8 @@
 import { ApiError, api, unwrap } from '@/lib/api-client';
 import type { Job } from '@/lib/api-types';
+import { pause } from '@/lib/pause';
 import { connect } from './connect';
 import { isFinal } from './job-state';
-import { pause } from './pause';
 
 const POLL_MS = 1_000;
 const MAX_SILENCE_MS = 15_000;
