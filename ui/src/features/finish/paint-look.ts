@@ -1,5 +1,6 @@
 import type { Stroke } from '@/features/mask/marks';
 import type { ImageSize } from '@/lib/image-size';
+import { readableCanvas } from '@/lib/readable-canvas';
 import { boxOfSubject, cropBox, type Rectangle } from './crop-box';
 import type { Background, Gradient, Look } from './look';
 import { type CutOutPictures, paintCutOut } from './paint-cut-out';
@@ -21,7 +22,7 @@ export function paintLook(
   size: ImageSize,
 ) {
   const scale = Math.min(1, MAX_SIDE / Math.max(size.x, size.y));
-  const layer = canvasOf(size.x * scale, size.y * scale);
+  const layer = readableCanvas(size.x * scale, size.y * scale);
   layer.context.scale(scale, scale);
   paintCutOut(layer.context, pictures, strokes, size);
   const { width, height } = layer.canvas;
@@ -127,7 +128,7 @@ function blurred(
   { width, height }: { width: number; height: number },
   deviation: number,
 ): HTMLCanvasElement {
-  let last = canvasOf(width, height);
+  let last = readableCanvas(width, height);
   last.context.drawImage(picture, 0, 0, width, height);
   // Each halving and doubling blurs about as much as a Gaussian of the new pixel's width.
   for (let step = 1; step < deviation && Math.min(last.canvas.width, last.canvas.height) > 4; step *= 2) {
@@ -138,17 +139,8 @@ function blurred(
 }
 
 function scaled(source: HTMLCanvasElement, width: number, height: number) {
-  const next = canvasOf(width, height);
+  const next = readableCanvas(width, height);
   next.context.imageSmoothingQuality = 'high';
   next.context.drawImage(source, 0, 0, next.canvas.width, next.canvas.height);
   return next;
-}
-
-function canvasOf(width: number, height: number) {
-  const canvas = document.createElement('canvas');
-  canvas.width = Math.max(1, Math.round(width));
-  canvas.height = Math.max(1, Math.round(height));
-  const context = canvas.getContext('2d', { willReadFrequently: true });
-  if (!context) throw new Error('This browser provides no 2D canvas');
-  return { canvas, context };
 }

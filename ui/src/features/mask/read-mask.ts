@@ -1,4 +1,5 @@
 import type { ImageSize } from '@/lib/image-size';
+import { readableCanvas } from '@/lib/readable-canvas';
 import { t } from '@/lib/translate';
 import type { Area } from './marks';
 
@@ -43,7 +44,7 @@ export async function readMask(file: Blob, image: ImageSize): Promise<Area> {
 function readSpans(picture: ImageBitmap, image: ImageSize): number[] {
   const isOpaque = hasNoTransparency(picture);
   const spans: number[] = [];
-  const context = create2dContext(image.x, Math.min(BAND, image.y));
+  const { context } = readableCanvas(image.x, Math.min(BAND, image.y));
   for (let start = 0; start < image.y; start += BAND) {
     const rows = Math.min(BAND, image.y - start);
     context.clearRect(0, 0, image.x, BAND);
@@ -70,7 +71,7 @@ function isMarkedAt(data: Uint8ClampedArray, at: number, isOpaque: boolean): boo
 }
 
 function hasNoTransparency(picture: ImageBitmap): boolean {
-  const context = create2dContext(picture.width, Math.min(BAND, picture.height));
+  const { context } = readableCanvas(picture.width, Math.min(BAND, picture.height));
   for (let start = 0; start < picture.height; start += BAND) {
     const rows = Math.min(BAND, picture.height - start);
     context.clearRect(0, 0, picture.width, BAND);
@@ -79,13 +80,4 @@ function hasNoTransparency(picture: ImageBitmap): boolean {
     for (let at = 3; at < data.length; at += 4) if (data[at] !== 255) return false;
   }
   return true;
-}
-
-function create2dContext(width: number, height: number): CanvasRenderingContext2D {
-  const canvas = document.createElement('canvas');
-  canvas.width = width;
-  canvas.height = height;
-  const context = canvas.getContext('2d', { willReadFrequently: true });
-  if (!context) throw new Error('This browser provides no 2D canvas');
-  return context;
 }

@@ -1,3 +1,4 @@
+import { readableCanvas } from '@/lib/readable-canvas';
 import type { Part, Reduced } from './detailed-parts';
 
 /** The longest side of the reduced copy. */
@@ -13,7 +14,7 @@ export async function decode(url: string): Promise<HTMLImageElement> {
 
 /** Returns a part of a picture as a PNG file. */
 export async function cut(image: HTMLImageElement, { x, y, width, height }: Part): Promise<File> {
-  const { canvas, context } = surface(width, height);
+  const { canvas, context } = readableCanvas(width, height);
   context.drawImage(image, x, y, width, height, 0, 0, width, height);
   const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/png'));
   if (!png) throw new Error('This browser cannot encode PNG');
@@ -25,7 +26,7 @@ export function reduce(image: HTMLImageElement): Reduced {
   const scale = Math.min(1, REDUCED_SIDE / Math.max(naturalWidth, naturalHeight));
   const width = Math.max(1, Math.round(naturalWidth * scale));
   const height = Math.max(1, Math.round(naturalHeight * scale));
-  const { context } = surface(width, height);
+  const { context } = readableCanvas(width, height);
   context.drawImage(image, 0, 0, width, height);
   const { data } = context.getImageData(0, 0, width, height);
   const luma = new Uint8ClampedArray(width * height);
@@ -34,13 +35,4 @@ export function reduce(image: HTMLImageElement): Reduced {
     luma[at] =
       0.299 * (data[4 * at] ?? 0) + 0.587 * (data[4 * at + 1] ?? 0) + 0.114 * (data[4 * at + 2] ?? 0);
   return { luma, width, height, scale };
-}
-
-function surface(width: number, height: number) {
-  const canvas = document.createElement('canvas');
-  canvas.width = width;
-  canvas.height = height;
-  const context = canvas.getContext('2d', { willReadFrequently: true });
-  if (!context) throw new Error('This browser provides no 2D canvas');
-  return { canvas, context };
 }
