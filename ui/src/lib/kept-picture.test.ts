@@ -18,7 +18,10 @@ function aDatabase() {
     delete: (key: string) => answer(rows.delete(key)),
   };
   const transaction = () => ({ objectStore: () => store });
-  return { open: () => answer({ transaction, close: () => {} }) };
+  return {
+    open: () => answer({ transaction, close: () => {} }),
+    deleteDatabase: () => rows.clear(),
+  };
 }
 
 beforeEach(() => {

@@ -1,9 +1,8 @@
-import { onSignOut } from './sign-out-cleanup';
+import { PICTURE_DATABASE } from './sign-out-cleanup';
 
 // A visitor's picture, kept in this browser: while they sign up, because the identity provider is another page, and
 // beside the result of a free run, to compare them after a reload. A File does not survive either.
 
-const DATABASE = 'retouch-kept-picture';
 const STORE = 'pictures';
 const KEY = 'picture';
 /** A picture of somebody who never came back is not offered to the next person. */
@@ -32,10 +31,6 @@ export async function takePicture(): Promise<File | null> {
   }
 }
 
-onSignOut(() => {
-  inStore((store) => store.delete(KEY)).catch(() => {});
-});
-
 /** Keeps the original of a free run, instead of that of the run before. */
 export async function keepOriginal(tool: string, jobId: string, file: File): Promise<void> {
   const kept: KeptOriginal = { file, jobId, at: Date.now() };
@@ -60,7 +55,7 @@ export async function forgetOriginal(tool: string): Promise<void> {
 }
 
 async function inStore(use: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {
-  const opening = indexedDB.open(DATABASE, 1);
+  const opening = indexedDB.open(PICTURE_DATABASE, 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
   const database = await finished(opening);
   try {

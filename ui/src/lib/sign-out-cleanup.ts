@@ -1,3 +1,6 @@
+/** The database of `kept-picture.ts`. */
+export const PICTURE_DATABASE = 'retouch-kept-picture';
+
 const cleanups = new Set<() => void>();
 
 /** Registers a cleanup for user data that a module keeps in memory. */
@@ -5,7 +8,7 @@ export function onSignOut(cleanup: () => void) {
   cleanups.add(cleanup);
 }
 
-/** Clears what this tab keeps of the user, except the session itself and the query cache. */
+/** Clears what this tab and the picture database keep of the user, except the session itself and the query cache. */
 export function clearUserData() {
   for (const cleanup of cleanups) cleanup();
   try {
@@ -13,6 +16,7 @@ export function clearUserData() {
     for (const key of Object.keys(sessionStorage)) {
       if (key.startsWith('retouch-')) sessionStorage.removeItem(key);
     }
+    indexedDB.deleteDatabase(PICTURE_DATABASE);
   } catch {
     // Storage is blocked, so it holds nothing.
   }
