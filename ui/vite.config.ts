@@ -58,15 +58,21 @@ export default defineConfig(({ mode, command }) => ({
             {
               name: 'upload',
               priority: 2,
-              test: /src\/(features\/images\/upload-queue|lib\/(use-chosen-image|with-retries))/,
+              test: /src\/(features\/images\/upload-queue|lib\/(use-chosen-image|with-retries|(use-)?kept-picture))/,
             },
             // Five features compare pictures, but no page does at once.
             { name: 'comparison', priority: 2, test: /src\/components\/comparison/ },
+            // What the editors and the enlarged pictures share.
+            {
+              name: 'pan-zoom',
+              priority: 2,
+              test: /src\/components\/(pan-zoom\/(?!pointer)|hold-button|picture-wait)/,
+            },
             { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },
             // What every page shows.
             {
               name: 'shell',
-              test: /src\/(app\/shell\/|lib\/(consent|online)\.|features\/credits\/(get-user|promotion)\.|components\/tooltip\.)/,
+              test: /src\/(app\/shell\/|lib\/(consent|online|pasted-picture)\.|features\/credits\/(get-user|promotion)\.|components\/tooltip\.)/,
               minShareCount: 2,
             },
             { name: 'runs', test: /src\/features\/runs\//, minShareCount: 2 },
