@@ -73,11 +73,14 @@ impl<'a> Rewrite<'_, 'a> {
         *port = Port::new(PICTURE, UINT8, &[batch, rows, columns, Some(3)]);
         let own = std::mem::take(&mut self.graph.nodes);
         let mut values = PICTURE.to_owned();
+        // Before the transposition: TensorRT takes bytes only where they are cast at once.
+        if element != Element::U8 {
+            values = self.cast(&values, FLOAT);
+        }
         if layout != Layout::Nhwc {
             values = self.transpose(&values, CHANNELS_FIRST);
         }
         if element != Element::U8 {
-            values = self.cast(&values, FLOAT);
             values = self.normalize(values, tensors, layout);
         }
         if element == Element::F16 {
@@ -145,12 +148,12 @@ impl<'a> Rewrite<'_, 'a> {
                 }
                 values = self.apply("Max", &values, &[], &[0.0]);
                 values = self.apply("Min", &values, &[], &[255.0]);
-                // The cast drops decimals.
                 values = self.apply("Add", &values, &[], &[0.5]);
-                values = self.cast(&values, UINT8);
+                // After the transposition, for TensorRT. The cast drops decimals.
                 if layout != Layout::Nhwc {
                     values = self.transpose(&values, CHANNELS_LAST);
                 }
+                values = self.cast(&values, UINT8);
                 self.name_last(&values, RESULT);
                 self.graph.outputs =
                     vec![Port::new(RESULT, UINT8, &[]), Port::new(EXTREMES, FLOAT, &[])];
@@ -291,8 +294,10 @@ mod tests {
         let [picture] = graph.inputs.as_slice() else { panic!("one input") };
         assert_eq!((picture.name, picture.element_type()), (PICTURE, Some(UINT8)));
         assert_eq!(picture.axes(), [Some(1), None, Some(8), Some(3)]);
-        assert_eq!(operators(&graph)[..4], ["Transpose", "Cast", "Div", "Sub"]);
+        assert_eq!(operators(&graph)[..4], ["Cast", "Transpose", "Div", "Sub"]);
         assert_eq!(graph.nodes[3].outputs, ["in"]);
+        let cast = graph.nodes.iter().find(|node| node.outputs[0] == RESULT);
+        assert_eq!(cast.unwrap().kind, "Cast");
     }
 
     #[test]
