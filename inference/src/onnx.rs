@@ -5,6 +5,7 @@ pub mod external_data;
 pub mod graph;
 pub mod half_precision;
 pub mod pictures;
+pub mod sample;
 mod wire;
 
 use std::collections::HashSet;

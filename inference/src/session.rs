@@ -1,6 +1,7 @@
 //! One ONNX Runtime session and the device it runs on. Besides `diffusion/net`, the only module that names `ort`.
 
 mod bound_runs;
+mod device;
 mod engines;
 mod error;
 mod io_binding;
@@ -17,6 +18,7 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as Or
 use ort::value::{Outlet, ValueType};
 
 pub(crate) use self::bound_runs::{BoundRuns, HeldInputs};
+pub(crate) use self::device::share as share_device;
 pub use self::engines::{EngineBuilder, EngineSettings};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
@@ -55,6 +57,7 @@ impl Session {
         input: &Array4<f32>,
         output_name: &str,
     ) -> Result<Vec<f32>, SessionError> {
+        let _device = device::share();
         let mut run = || -> ort::Result<Vec<f32>> {
             let input = input_value(input, format)?;
             let outputs = self.0.run(ort::inputs![input_name => input])?;
@@ -75,6 +78,7 @@ impl Session {
         element: Element,
     ) -> Result<Array4<f32>, SessionError> {
         let format = Format { element, ..Format::default() };
+        let _device = device::share();
         let mut run = || -> ort::Result<Array4<f32>> {
             let options: RunOptions<HasSelectedOutputs> =
                 RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output));

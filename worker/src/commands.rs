@@ -57,7 +57,7 @@ pub struct ModelArgs {
     pub model_memory_mib: Option<u32>,
     /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
     /// they fit
-    /// [default: 1024 on a CPU, 4096 on a GPU]
+    /// [default: 1024 on a CPU; on a GPU 4096 or an eighth of the memory of all models, whichever is more]
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
     /// A model with the task `safety` that checks the results of Magic Fix; an unsafe result is discarded and costs
@@ -74,6 +74,10 @@ pub struct ModelArgs {
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
+    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares every convolution anew
+    /// when the shape of its input changes [default: true on a GPU]
+    #[arg(long, env = "RETOUCH_FEW_SHAPES", value_name = "BOOL")]
+    pub few_shapes: Option<bool>,
     /// Record each model's GPU work once per shape and replay it as a CUDA graph.
     #[arg(long, env = "RETOUCH_CUDA_GRAPHS", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub cuda_graphs: bool,
@@ -128,6 +132,7 @@ impl ModelArgs {
                     in_background: false,
                 }),
                 keep_tensors: self.keep_tensors,
+                few_shapes: self.few_shapes,
                 graphs: self.cuda_graphs,
                 tf32: self.tf32,
                 precision: self.precision,

@@ -19,7 +19,9 @@ pub use self::cast::{Element, Input};
 use self::cast::{cast, fill, onnx_type, read};
 use super::error::DiffusionError;
 use crate::device::Device;
-use crate::session::{BoundRuns, HeldInputs, Keeping, SessionError, check_same, classify};
+use crate::session::{
+    BoundRuns, HeldInputs, Keeping, SessionError, check_same, classify, share_device,
+};
 
 /// Opens ONNX files on a device. [`Runtime`](crate::session::Runtime) is the only production implementation.
 pub trait Opener {
@@ -191,6 +193,7 @@ impl Net {
         changing: &[(&Port, Input<'_>)],
     ) -> Result<Prepared, DiffusionError> {
         self.prepared += 1;
+        let _device = share_device();
         let fixed = fixed.iter().map(|(port, values)| {
             let tensor = cast(values, &port.element)?;
             let tensor = match self.device {
@@ -244,6 +247,7 @@ impl Net {
         inputs: &[(&Port, Input<'_>)],
         outputs: &[&Port],
     ) -> Result<Vec<ArrayD<f32>>, DiffusionError> {
+        let _device = share_device();
         let cast = inputs.iter().map(|(port, input)| {
             Ok((port.name.as_str(), SessionInputValue::from(cast(input, &port.element)?)))
         });
@@ -267,6 +271,7 @@ impl Net {
         Prepared { held, .. }: &Prepared,
         output: &Port,
     ) -> Result<ArrayD<f32>, DiffusionError> {
+        let device = share_device();
         if let Some(bound) = &mut self.bound {
             let read = |made: &DynTensor| read(made, &output.element);
             let made = bound.run(&mut self.session, held, &output.name, read);
@@ -278,12 +283,13 @@ impl Net {
         let values = held.tensors().map(|(name, tensor)| (name.as_str(), tensor.into())).collect();
         let made = self.run_raw(values, &[output]);
         let made = made.map_err(|error| failed(self.part, &error))?.remove(0);
+        drop(device);
         // NaN differs from itself.
         if made.iter().all(|value| value.is_finite())
             && let Some(bound) = &mut self.bound
             && let Err(error) = prove(bound, &mut self.session, held, output, &made)
         {
-            self.bound = None;
+            bound.turn_off();
             match classify(&error) {
                 error @ SessionError::DeviceLost(_) => {
                     return Err(DiffusionError::Session { part: self.part, error });

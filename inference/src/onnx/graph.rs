@@ -61,6 +61,13 @@ pub struct Port<'a> {
 }
 
 impl<'a> Model<'a> {
+    /// Creates a model of version 17 of ONNX's own operators.
+    pub fn new(graph: Graph<'a>) -> Self {
+        const IR_VERSION: &[u8] = &[1 << 3, 8];
+        const OPSET_IMPORT: &[u8] = &[8 << 3 | 2, 2, 2 << 3, 17];
+        Self { rest: vec![IR_VERSION, OPSET_IMPORT], graph }
+    }
+
     /// Reads a model.
     ///
     /// # Errors

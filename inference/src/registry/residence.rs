@@ -15,7 +15,7 @@ use super::opened::{Candidate, Opened};
 use crate::device::Device;
 use crate::manifest::{Manifest, Task};
 use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
-use crate::session::Runtime;
+use crate::session::{Runtime, share_device};
 
 /// The share of the limit that a model may take for batches. The rest is for other models.
 const BATCHES_SHARE: u64 = 2;
@@ -246,7 +246,10 @@ impl Residence {
 
     /// Unloads the model.
     pub fn unload(&self, opened: Opened) {
-        drop(opened);
+        {
+            let _device = share_device();
+            drop(opened);
+        }
         self.is_loaded.store(false, Ordering::Release);
         self.has_engine.store(false, Ordering::Release);
         self.tenant.release();

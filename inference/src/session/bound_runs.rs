@@ -9,6 +9,7 @@ use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
+use super::device;
 use super::kept::{Keeping, KeptShapes, Memory};
 use crate::device::Device;
 
@@ -82,12 +83,20 @@ impl BoundRuns {
         read: impl FnOnce(&DynTensor) -> ort::Result<T>,
     ) -> ort::Result<Option<(T, Duration)>> {
         let is_proven = |run: &BoundRun| run.proofs >= PROOFS && run.fits(inputs, output);
-        let Some(run) = self.kept.find(is_proven) else { return Ok(None) };
+        let Some(run) = self.kept.find(is_proven) else {
+            self.kept.prepare_unbound(|run| run.fits(inputs, output));
+            return Ok(None);
+        };
         let made = run.run(session, inputs).and_then(|ran| Ok((read(&run.host_output)?, ran)));
         if made.is_err() {
             self.kept.clear();
         }
         made.map(Some)
+    }
+
+    /// Keeps nothing from now on.
+    pub fn turn_off(&mut self) {
+        self.kept.turn_off();
     }
 
     /// Repeats a run that was not bound, to prove that a bound one gives the same. Allocates the tensors before the
@@ -103,6 +112,9 @@ impl BoundRuns {
         (element, shape): (TensorElementType, &[usize]),
         check: impl FnOnce(&DynTensor) -> ort::Result<()>,
     ) -> ort::Result<()> {
+        let has_graphs = self.kept.has_graphs();
+        let _device = has_graphs.then(device::hold);
+        let _shared = (!has_graphs).then(device::share);
         if self.kept.find(|run| run.fits(inputs, output)).is_none() {
             let memory = self.memory;
             self.kept.add(|options| {

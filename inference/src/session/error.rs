@@ -30,11 +30,16 @@ pub(crate) fn classify(error: &ort::Error) -> SessionError {
 }
 
 /// Messages of CUDA and its libraries for a context that is broken for good: every later call fails too.
-const DEVICE_LOST: [&str; 11] = [
+const DEVICE_LOST: [&str; 16] = [
     "illegal memory access",
     "illegal instruction was encountered",
     "misaligned address",
     "unspecified launch failure",
+    "launch timed out and was terminated",
+    "hardware stack error",
+    "operation not supported on global/shared address space",
+    "invalid program counter",
+    "cuda failure 999",
     "device-side assert",
     "uncorrectable ecc",
     "cudaerrorlaunchfailure",

@@ -39,6 +39,8 @@ pub struct KeptShapes<B> {
     has_graphs: bool,
     /// Recorded CUDA graphs. An id is never reused: CUDA would replay the first recording.
     graphs: i32,
+    /// Whether the session keeps nothing anymore.
+    is_off: bool,
     /// The most recently used one is the last.
     bindings: Vec<B>,
 }
@@ -51,12 +53,17 @@ impl<B> KeptShapes<B> {
             Keeping::Tensors => false,
             Keeping::Graphs => true,
         };
-        Some(Self { has_graphs, graphs: 0, bindings: Vec::new() })
+        Some(Self { has_graphs, graphs: 0, is_off: false, bindings: Vec::new() })
     }
 
     /// Returns the number of shapes with kept tensors.
     pub const fn len(&self) -> usize {
         self.bindings.len()
+    }
+
+    /// Returns whether a binding is recorded as a CUDA graph.
+    pub const fn has_graphs(&self) -> bool {
+        self.has_graphs
     }
 
     /// Returns the options of an unbound run. A session that records graphs needs an explicit opt-out.
@@ -81,7 +88,7 @@ impl<B> KeptShapes<B> {
         make: impl FnOnce(RunOptions) -> ort::Result<B>,
     ) -> ort::Result<Option<&mut B>> {
         // A recorded graph keeps its tensors for good, so the number of graphs is limited.
-        if self.has_graphs && self.graphs as usize >= MAX_SHAPES {
+        if self.is_off || self.has_graphs && self.graphs as usize >= MAX_SHAPES {
             return Ok(None);
         }
         if self.bindings.len() >= MAX_SHAPES {
@@ -91,6 +98,20 @@ impl<B> KeptShapes<B> {
         let binding = make(run_options(self.has_graphs.then_some(self.graphs))?)?;
         self.bindings.push(binding);
         Ok(self.bindings.last_mut())
+    }
+
+    /// Prepares for an unbound run with inputs that `fits` tells from those of other shapes. A graph cannot be replayed
+    /// after one of another shape: cuDNN then plans its convolutions anew, and may unload the recorded kernels.
+    pub fn prepare_unbound(&mut self, fits: impl FnMut(&B) -> bool) {
+        if self.has_graphs && !self.bindings.iter().any(fits) {
+            self.clear();
+        }
+    }
+
+    /// Releases all kept tensors, and keeps none from now on.
+    pub fn turn_off(&mut self) {
+        self.clear();
+        self.is_off = true;
     }
 
     /// Releases all kept tensors.
@@ -195,12 +216,39 @@ mod tests {
 
     use super::*;
 
+    fn kept(keeping: Keeping) -> KeptShapes<char> {
+        KeptShapes::new(keeping).unwrap()
+    }
+
     #[test]
     fn the_binding_used_last_moves_to_the_end() {
-        let mut kept = KeptShapes { has_graphs: false, graphs: 0, bindings: vec!['a', 'b', 'c'] };
+        let mut kept = KeptShapes { bindings: vec!['a', 'b', 'c'], ..kept(Keeping::Tensors) };
         assert_eq!(kept.find(|name| *name == 'x'), None);
         assert_eq!(kept.find(|name| *name == 'a'), Some(&mut 'a'));
         assert_eq!(kept.bindings, ['b', 'c', 'a']);
+    }
+
+    #[test]
+    fn graphs_do_not_outlive_an_input_of_another_shape() {
+        let mut kept = kept(Keeping::Graphs);
+        for shape in ['a', 'b'] {
+            kept.prepare_unbound(|own| *own == shape);
+            assert_eq!(kept.len(), 0);
+            assert_eq!(kept.add(|_| Ok(shape)).unwrap(), Some(&mut { shape }));
+            kept.prepare_unbound(|own| *own == shape);
+            assert_eq!(kept.len(), 1);
+        }
+        for _ in 2..MAX_SHAPES {
+            kept.add(|_| Ok('c')).unwrap();
+        }
+        assert_eq!(kept.add(|_| Ok('d')).unwrap(), None, "no further recording");
+        let mut tensors = self::kept(Keeping::Tensors);
+        tensors.add(|_| Ok('a')).unwrap();
+        tensors.prepare_unbound(|own| *own == 'b');
+        assert_eq!(tensors.len(), 1);
+        tensors.turn_off();
+        assert_eq!(tensors.add(|_| Ok('a')).unwrap(), None);
+        assert_eq!(tensors.len(), 0);
     }
 
     #[test]

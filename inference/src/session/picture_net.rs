@@ -8,6 +8,7 @@ use ort::value::TensorRef;
 use tempfile::TempDir;
 use tracing::warn;
 
+use super::device;
 use super::error::{SessionError, classify};
 use super::io_binding::ShapeBindings;
 use super::output_reader::OutputReader;
@@ -50,6 +51,7 @@ impl PictureNet {
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
+        let device = device::share();
         let run = match &mut self.bindings {
             Some(bindings) => bindings.run(&mut self.inner, self.reader, pictures),
             None => Ok(None),
@@ -58,10 +60,11 @@ impl PictureNet {
             return Ok(output);
         }
         let output = self.run_unbound(pictures).map_err(|error| classify(&error))?;
+        drop(device);
         if let Some(bindings) = &mut self.bindings
             && let Err(error) = bindings.keep(&mut self.inner, self.reader, pictures, &output)
         {
-            self.bindings = None;
+            bindings.turn_off();
             match classify(&error) {
                 lost @ SessionError::DeviceLost(_) => return Err(lost),
                 error => warn!(%error, "Running a model without tensors kept on the device"),
@@ -77,6 +80,7 @@ impl PictureNet {
     pub fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
         let failed = |error: io::Error| SessionError::Failed(format!("the profile: {error}"));
         let folder = TempDir::new().map_err(failed)?;
+        let _device = device::share();
         let mut run = || -> ort::Result<()> {
             let mut options = self.unbound_options()?;
             options.enable_profiling(folder.path().join("run"))?;

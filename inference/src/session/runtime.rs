@@ -4,12 +4,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ndarray::Array4;
 use ort::ep::{self, ArenaExtendStrategy, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::value::TensorRef;
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
+use super::device;
 use super::engines::EngineSettings;
 use super::error::classify;
 use super::io_binding::ShapeBindings;
@@ -23,7 +26,7 @@ use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::memory::{Memory, MemorySettings, Reading};
 use crate::onnx::pictures::PICTURE;
-use crate::onnx::{self, pictures};
+use crate::onnx::{self, pictures, sample};
 use crate::runs::Runs;
 use crate::shapes::InputShapes;
 use crate::tensor::{Precision, Tensors};
@@ -127,11 +130,15 @@ impl Runtime {
 
     /// Returns the most memory of one run of an upscaler, in bytes.
     pub fn tile_memory_bytes(&self) -> u64 {
-        let default = match self.device {
+        self.settings.tile_memory_bytes.unwrap_or_else(|| match self.device {
             Device::Cpu => 1 << 30,
-            Device::Cuda => 4 << 30,
-        };
-        self.settings.tile_memory_bytes.unwrap_or(default)
+            Device::Cuda => self.memory.limit().map_or(0, |limit| limit / 8).max(4 << 30),
+        })
+    }
+
+    /// Returns whether nets get inputs of few shapes.
+    pub fn has_few_shapes(&self) -> bool {
+        self.settings.gpu.few_shapes.unwrap_or(self.device == Device::Cuda)
     }
 
     /// Returns the folder that records which models have passed their checks.
@@ -181,6 +188,7 @@ impl Runtime {
     /// # Errors
     /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
+        let _device = device::share();
         let session = self.build(model, extra, false).map_err(|error| classify(&error))?;
         Ok(Session(session))
     }
@@ -198,6 +206,7 @@ impl Runtime {
         tensors: &Tensors<'_>,
         shapes: &InputShapes,
     ) -> Result<PictureNet, SessionError> {
+        let _device = device::share();
         let model = &pictures::take_bytes(model, tensors).map_err(SessionError::Failed)?;
         let (inner, keeping) = match &self.engines {
             Some(engines) if self.opens_engines => {
@@ -231,19 +240,20 @@ impl Runtime {
         self.settings.gpu.keep_tensors.unwrap_or(self.device == Device::Cuda)
     }
 
-    /// Opens a model with ONNX Runtime's defaults and this runtime's device and threads, to compare speeds.
+    /// Opens a model with the defaults of ONNX Runtime and its execution provider, and with this runtime's device and
+    /// threads, to compare speeds.
     ///
     /// # Errors
     /// Same as [`Self::open`].
     pub fn open_plain(&self, model: &Path) -> Result<Session, SessionError> {
+        let _device = device::share();
         let open = || {
             OrtSession::builder(&self.environment)?
                 .with_intra_threads(self.settings.intra_threads)?
-                .with_execution_providers(execution_providers(
-                    self.device,
-                    &GpuSettings::default(),
-                    false,
-                ))?
+                .with_execution_providers([match self.device {
+                    Device::Cpu => ep::CPU::default().build(),
+                    Device::Cuda => ep::CUDA::default().build().error_on_failure(),
+                }])?
                 .commit_from_file(model)
         };
         open().map(Session).map_err(|error| classify(&error))
@@ -311,11 +321,13 @@ fn engine_key(model: &[u8], extra: &[ExtraFile]) -> String {
 
 impl Opener for Runtime {
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
+        let _device = device::share();
         let open = || self.builder(false)?.commit_from_file(model);
         open().map_err(|error| classify(&error))
     }
 
     fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError> {
+        let _device = device::share();
         self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
     }
 
@@ -384,44 +396,44 @@ fn select_device(
     environment: &ort::environment::Environment,
     settings: &RuntimeSettings,
 ) -> Result<Device, SessionError> {
+    let works = |device| probe(environment, settings, device).map(|()| device);
     match settings.device {
-        DevicePolicy::Cpu => Ok(Device::Cpu),
-        DevicePolicy::Cuda => {
-            probe_cuda(environment, settings).map(|()| Device::Cuda).map_err(|error| {
-                SessionError::Failed(format!("CUDA was requested but does not work: {error}"))
-            })
-        }
-        DevicePolicy::Auto => match probe_cuda(environment, settings) {
-            Ok(()) => Ok(Device::Cuda),
+        DevicePolicy::Cpu => works(Device::Cpu),
+        DevicePolicy::Cuda => works(Device::Cuda).map_err(|error| {
+            SessionError::Failed(format!("CUDA was requested but does not work: {error}"))
+        }),
+        DevicePolicy::Auto => match works(Device::Cuda) {
+            Ok(cuda) => Ok(cuda),
             Err(error) if error.to_string().contains("not enabled in this build") => {
                 info!(
                     "Running models on the CPU: this ONNX Runtime library was built without CUDA"
                 );
-                Ok(Device::Cpu)
+                works(Device::Cpu)
             }
             Err(error) => {
                 warn!(%error, "Running models on the CPU: CUDA does not work");
-                Ok(Device::Cpu)
+                works(Device::Cpu)
             }
         },
     }
 }
 
-/// Loads CUDA's libraries by attaching the provider. Without this probe, ONNX Runtime would ignore a failure and run on
-/// the CPU.
-fn probe_cuda(
+/// Computes a convolution on a device. Attaching CUDA does not load cuDNN; the first convolution does.
+fn probe(
     environment: &ort::environment::Environment,
     settings: &RuntimeSettings,
+    device: Device,
 ) -> Result<(), SessionError> {
-    let attach = || -> ort::Result<()> {
-        OrtSession::builder(environment)?.with_execution_providers(execution_providers(
-            Device::Cuda,
-            &settings.gpu,
-            false,
-        ))?;
+    let compute = || -> ort::Result<()> {
+        let mut session = OrtSession::builder(environment)?
+            .with_execution_providers(execution_providers(device, &settings.gpu, false))?
+            .commit_from_memory(&sample::convolution())?;
+        let input = Array4::<f32>::zeros(sample::SHAPE);
+        session.run(ort::inputs![TensorRef::from_array_view(input.view())?])?;
         Ok(())
     };
-    attach().map_err(|error| classify(&error))
+    let _device = device::share();
+    compute().map_err(|error| classify(&error))
 }
 
 /// Returns the execution providers by priority: each operator runs on the first that supports it. A session fails if

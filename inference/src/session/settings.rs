@@ -32,8 +32,8 @@ pub struct RuntimeSettings {
     pub gpu: GpuSettings,
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
-    /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 4 GiB on a GPU and
-    /// 1 GiB on a CPU.
+    /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 1 GiB on a CPU, and
+    /// 4 GiB or an eighth of the memory of all models on a GPU, whichever is more.
     pub tile_memory_bytes: Option<u64>,
     /// The memory of all loaded models.
     pub memory: MemorySettings,
@@ -66,6 +66,9 @@ pub struct GpuSettings {
     /// Whether a net's tensors stay on the device between runs of the same shape. `None` means yes on a GPU and no on a
     /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
+    /// Whether a net gets inputs of few shapes: tiles of few sizes, and batches of 1 or the most. `None` means yes on a GPU,
+    /// where cuDNN plans every convolution anew when the shape of its input changes, and no on a CPU.
+    pub few_shapes: Option<bool>,
     /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors. An
     /// engine runs without it.
     pub graphs: bool,
@@ -83,6 +86,7 @@ impl Default for GpuSettings {
             memory_limit_bytes: None,
             engines: None,
             keep_tensors: None,
+            few_shapes: None,
             graphs: false,
             tf32: true,
             precision: PrecisionPolicy::Manifest,

@@ -212,7 +212,12 @@ fn major(version: &str) -> u32 {
 /// Returns advice for an error of ONNX Runtime at start.
 pub fn advice(error: &str) -> String {
     if let Some(library) = missing_library(error) {
-        let wheel = LIBRARIES.iter().find(|(name, _)| *name == library).map(|(_, wheel)| *wheel);
+        // Some are looked for without their version last.
+        let is_it = |name: &str| {
+            name.strip_prefix(library)
+                .is_some_and(|version| version.is_empty() || version.starts_with('.'))
+        };
+        let wheel = LIBRARIES.iter().find(|(name, _)| is_it(name)).map(|(_, wheel)| *wheel);
         return match wheel {
             Some(wheel) => {
                 format!(
@@ -307,6 +312,8 @@ mod tests {
                      with error: libcudnn.so.9: cannot open shared object file: No such file or directory";
         assert_eq!(missing_library(error), Some("libcudnn.so.9"));
         assert!(advice(error).contains("nvidia-cudnn-cu13"), "{}", advice(error));
+        let unversioned = error.replace("libcudnn.so.9", "libcudnn.so");
+        assert!(advice(&unversioned).contains("nvidia-cudnn-cu13"), "{}", advice(&unversioned));
         let other = "x: libfoo.so.1: cannot open shared object file: No such file or directory";
         assert!(advice(other).contains("libfoo.so.1"));
         let engines = "RETOUCH_TENSORRT_CACHE is set, but TensorRT-RTX does not work: it is not enabled in this build";
