@@ -64,6 +64,15 @@ pub enum TileSize {
         /// The height.
         height: u32,
     },
+    /// A square with the smallest side of [`halves`] that the region fits into.
+    Halving {
+        /// The longest side.
+        largest: u32,
+        /// The least side, before it is rounded up.
+        smallest: u32,
+        /// What every side is a multiple of.
+        multiple_of: u32,
+    },
 }
 
 impl TileSize {
@@ -78,8 +87,33 @@ impl TileSize {
                 (needed.0.next_multiple_of(of.max(1)), needed.1.next_multiple_of(of.max(1)))
             }
             Self::Exactly { width, height } => (width.max(needed.0), height.max(needed.1)),
+            Self::Halving { largest, smallest, multiple_of } => {
+                let needed = needed.0.max(needed.1).max(smallest);
+                let needed = needed.next_multiple_of(multiple_of.max(1));
+                let fitting = halves(largest, multiple_of).take_while(|side| *side >= needed);
+                let side = fitting.last().unwrap_or(needed);
+                (side, side)
+            }
         }
     }
+
+    /// Returns the side of square regions whose tiles have half the side of those around regions of `side`.
+    pub fn half_as_large(self, side: u32, padding: u32) -> u32 {
+        let Self::Halving { multiple_of, .. } = self else { return side / 2 };
+        let (tile, _) = self.around(&Region { x: 0..side, y: 0..side }, padding);
+        let half = halves(tile, multiple_of).nth(1);
+        half.map_or(0, |half| half.saturating_sub(2 * padding))
+    }
+}
+
+/// Returns a side, its half, its quarter, and so on, each rounded up to a multiple of `multiple_of`.
+pub fn halves(side: u32, multiple_of: u32) -> impl Iterator<Item = u32> {
+    let of = multiple_of.max(1);
+    let half = move |side: &u32| {
+        let half = (side / 2).next_multiple_of(of);
+        (0 < half && half < *side).then_some(half)
+    };
+    std::iter::successors(Some(side.next_multiple_of(of)), half)
 }
 
 /// Cuts out `region` with `padding` pixels on every side, and more on the right and at the bottom to fill `size`.

@@ -17,4 +17,9 @@ print(":".join(folder for path in sys.path for folder in sorted(glob.glob(path +
 LD_LIBRARY_PATH="${packaged}${packaged:+:}${LD_LIBRARY_PATH:-}"
 export LD_LIBRARY_PATH
 library=$(ls retouch/onnxruntime/libonnxruntime.so.*)
+# With a card, a worker that falls back to the CPU would measure the wrong machine.
+if nvidia-smi --list-gpus >/dev/null 2>&1; then
+    RETOUCH_DEVICE="${RETOUCH_DEVICE:-cuda}"
+    export RETOUCH_DEVICE
+fi
 exec retouch/retouch-worker bench --all --models-dir retouch/models --onnxruntime "$library" --out results "$@"

@@ -97,7 +97,8 @@ mod tests {
         let large = shapes("realesrgan-x4plus", 8, 4 << 30);
         assert_eq!(large.most[0], 1, "one tile of {} fills 4 GiB", large.most[1]);
         let plenty = shapes("realesrgan-x4plus", 8, 64 << 30);
-        assert_eq!(plenty.most, [8, large.most[1], large.most[2], 3]);
+        assert_eq!(plenty.most[0], 7, "{plenty:?}");
+        assert!(plenty.most[1] > large.most[1], "{plenty:?}");
         let little = shapes("realesrgan-x4plus", 8, 1 << 30);
         assert!(little.most[1] < large.most[1], "{little:?}");
         assert_eq!(little.most[0], 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::manifest::Task;
+use crate::manifest::{Precision, Task};
 use crate::session::Runtime;
 
 /// The batches of a model. Its thread and its handles share it.
@@ -13,6 +13,8 @@ pub struct Batches {
     max_inputs: usize,
     /// The most pixels, with padding, of an upscaler's batch; `None` for other tasks.
     max_pixels: Option<u64>,
+    /// Whether a run takes one input or the most, so that the net gets few shapes.
+    has_few_shapes: bool,
     /// How long an input waits for one that is on its way.
     wait: Duration,
     expected: Arc<AtomicUsize>,
@@ -20,7 +22,7 @@ pub struct Batches {
 
 impl Batches {
     /// Returns the batches of a model that takes at most `max_inputs` at a time.
-    pub fn new(runtime: &Runtime, task: &Task, max_inputs: usize) -> Self {
+    pub fn new(runtime: &Runtime, task: &Task, max_inputs: usize, precision: Precision) -> Self {
         let (_, wait) = runtime.batching();
         // An engine takes memory for the largest batch of the largest tiles.
         let max_inputs = match task.net().filter(|_| runtime.engines().is_some()) {
@@ -29,12 +31,17 @@ impl Batches {
         };
         let max_pixels = match task {
             Task::Upscale(contract) => {
-                let per_pixel = contract.tiling.memory_bytes_per_pixel.max(1);
-                Some(runtime.tile_memory_bytes() / u64::from(per_pixel))
+                // The manifest states it for 32 bits.
+                let per_pixel = match precision {
+                    Precision::F32 => contract.tiling.memory_bytes_per_pixel,
+                    Precision::F16 => contract.tiling.memory_bytes_per_pixel / 2,
+                };
+                Some(runtime.tile_memory_bytes() / u64::from(per_pixel.max(1)))
             }
             _ => None,
         };
-        Self { max_inputs, max_pixels, wait, expected: Arc::default() }
+        let has_few_shapes = runtime.has_few_shapes();
+        Self { max_inputs, max_pixels, has_few_shapes, wait, expected: Arc::default() }
     }
 
     /// Returns the largest batch of inputs of `rows` and `columns`.
@@ -42,6 +49,23 @@ impl Batches {
         let pixels = (rows as u64 * columns as u64).max(1);
         let fitting = self.max_pixels.map_or(usize::MAX, |most| (most / pixels) as usize);
         self.max_inputs.min(fitting).max(1)
+    }
+
+    /// Returns how many inputs the next run takes when `waiting` are there, of `largest` that it could take. More than
+    /// `waiting` means that some are repeated.
+    pub const fn inputs_of_run(&self, waiting: usize, largest: usize) -> usize {
+        match waiting {
+            _ if !self.has_few_shapes => waiting,
+            0..=1 => waiting,
+            // A full run takes less time than so many single ones.
+            _ if waiting * 2 >= largest => largest,
+            _ => 1,
+        }
+    }
+
+    /// Returns whether the net should get inputs of few shapes.
+    pub const fn has_few_shapes(&self) -> bool {
+        self.has_few_shapes
     }
 
     /// Returns the largest batch of small inputs.

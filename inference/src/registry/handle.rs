@@ -108,6 +108,11 @@ impl ModelHandle {
         self.batches.largest(rows, columns)
     }
 
+    /// Returns whether inputs should have few shapes.
+    pub const fn has_few_shapes(&self) -> bool {
+        self.batches.has_few_shapes()
+    }
+
     /// Returns how many inputs one run takes at most, if they are small.
     pub const fn max_batch(&self) -> usize {
         self.batches.max_inputs()

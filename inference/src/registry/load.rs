@@ -171,7 +171,7 @@ fn own_model(
     let most = if takes_several { runtime.batching().0 } else { 1 };
     let most = residence.settle(load, before, most, started.elapsed());
     let precision = residence.kept.rewrites.precision;
-    let batches = Batches::new(runtime, &task, most);
+    let batches = Batches::new(runtime, &task, most, precision);
     let memory_bytes = residence.needed();
     if refusals.is_empty() {
         info!(

@@ -183,10 +183,16 @@ impl Thread<'_> {
     }
 
     fn infer(&mut self, first: Item) {
-        let batch = self.gather(first);
-        let outputs = match batch.len() {
-            1 => self.with_room(is_full, |own| own.run(&batch)),
-            _ => self.run(&batch),
+        let (_, rows, columns, _) = first.input.dim();
+        let largest = self.batches.largest(rows, columns);
+        let batch = self.gather(first, largest);
+        let inputs = self.batches.inputs_of_run(batch.len(), largest);
+        if inputs < batch.len() {
+            return self.infer_each_alone(batch);
+        }
+        let outputs = match inputs {
+            1 => self.with_room(is_full, |own| own.run(&batch, 1)),
+            _ => self.run(&batch, inputs),
         };
         match outputs {
             Ok((outputs, ran)) => {
@@ -195,17 +201,7 @@ impl Thread<'_> {
                 }
             }
             // Inputs that do not fit into memory together may fit one by one.
-            Err(SessionError::OutOfMemory(_)) if batch.len() > 1 => {
-                for item in batch {
-                    let one = std::slice::from_ref(&item);
-                    let alone = self.with_room(is_full, |own| own.run(one));
-                    let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
-                        output: outputs.remove(0),
-                        waited: item.waited,
-                        ran,
-                    }));
-                }
-            }
+            Err(SessionError::OutOfMemory(_)) if inputs > 1 => self.infer_each_alone(batch),
             Err(error) => {
                 for item in batch {
                     let _ = item.answer.send(Err(error.clone()));
@@ -214,11 +210,21 @@ impl Thread<'_> {
         }
     }
 
+    fn infer_each_alone(&mut self, batch: Vec<Item>) {
+        for item in batch {
+            let one = std::slice::from_ref(&item);
+            let alone = self.with_room(is_full, |own| own.run(one, 1));
+            let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
+                output: outputs.remove(0),
+                waited: item.waited,
+                ran,
+            }));
+        }
+    }
+
     /// Collects a batch: `first`, and inputs of the same shape that are waiting. Waits a moment for those that are on
     /// their way, and for no others.
-    fn gather(&mut self, first: Item) -> Vec<Item> {
-        let (_, rows, columns, _) = first.input.dim();
-        let largest = self.batches.largest(rows, columns);
+    fn gather(&mut self, first: Item, largest: usize) -> Vec<Item> {
         let mut batch = vec![first];
         for message in std::mem::take(&mut self.deferred) {
             self.add(&mut batch, largest, message);
@@ -260,10 +266,14 @@ impl Thread<'_> {
         }
     }
 
-    /// Runs a batch. Returns the output of each input, and its share of the duration. If it fails on an engine that was
-    /// built in the background, runs it again without.
-    fn run(&mut self, batch: &[Item]) -> Result<(Vec<Output>, Duration), SessionError> {
-        let first = self.run_once(batch);
+    /// Runs a batch, as one of `inputs`. Returns the output of each input, and its share of the duration. If it fails on an
+    /// engine that was built in the background, runs it again without.
+    fn run(
+        &mut self,
+        batch: &[Item],
+        inputs: usize,
+    ) -> Result<(Vec<Output>, Duration), SessionError> {
+        let first = self.run_once(batch, inputs);
         let Err(SessionError::Failed(reason)) = &first else { return first };
         if !self.residence.has_engine().load(Ordering::Acquire) {
             return first;
@@ -271,7 +281,7 @@ impl Thread<'_> {
         match self.residence.open_without_engine(reason) {
             Ok(opened) => {
                 self.opened = Some(opened);
-                self.run_once(batch)
+                self.run_once(batch, inputs)
             }
             Err(error) => {
                 self.unload();
@@ -280,7 +290,11 @@ impl Thread<'_> {
         }
     }
 
-    fn run_once(&mut self, batch: &[Item]) -> Result<(Vec<Output>, Duration), SessionError> {
+    fn run_once(
+        &mut self,
+        batch: &[Item],
+        inputs: usize,
+    ) -> Result<(Vec<Output>, Duration), SessionError> {
         let has_engine = self.residence.has_engine().load(Ordering::Acquire);
         let Some(Opened::Net(net)) = &mut self.opened else {
             return Err(self.unsupported("run on a picture"));
@@ -291,7 +305,7 @@ impl Thread<'_> {
             .and_then(
                 |()| if has_engine { self.runtime.faults().inject_into_engine() } else { Ok(()) },
             )
-            .and_then(|()| run_batch(net, batch));
+            .and_then(|()| run_batch(net, batch, inputs));
         let share = started.elapsed() / batch.len() as u32;
         Ok((note_device_loss(self.runtime, outputs)?, share))
     }
@@ -419,17 +433,24 @@ fn note_device_loss<T>(
     result
 }
 
-fn run_batch(net: &mut PictureNet, batch: &[Item]) -> Result<Vec<Output>, SessionError> {
-    if let [only] = batch {
+/// Runs a batch, with its last input repeated until there are `inputs`.
+fn run_batch(
+    net: &mut PictureNet,
+    batch: &[Item],
+    inputs: usize,
+) -> Result<Vec<Output>, SessionError> {
+    if let ([only], 1) = (batch, inputs) {
         return Ok(vec![net.run(&only.input)?]);
     }
-    let views: Vec<_> = batch.iter().map(|item| item.input.view()).collect();
+    let last = batch.last().into_iter().cycle();
+    let views: Vec<_> =
+        batch.iter().chain(last).take(inputs).map(|item| item.input.view()).collect();
     let failed = |error: &dyn std::fmt::Display| SessionError::Failed(format!("batch: {error}"));
     let together = concatenate(Axis(0), &views).map_err(|error| failed(&error))?;
-    let outputs = net.run(&together)?.split();
-    if outputs.len() != batch.len() {
-        let (inputs, outputs) = (batch.len(), outputs.len());
-        return Err(failed(&format!("{inputs} inputs gave {outputs} outputs")));
+    let mut outputs = net.run(&together)?.split();
+    if outputs.len() != inputs {
+        return Err(failed(&format!("{inputs} inputs gave {} outputs", outputs.len())));
     }
+    outputs.truncate(batch.len());
     Ok(outputs)
 }

@@ -75,6 +75,11 @@ pub trait Net: Sync {
         None
     }
 
+    /// Returns whether tiles should have few shapes.
+    fn has_few_shapes(&self) -> bool {
+        false
+    }
+
     /// Returns how many tiles of `rows` and `columns`, with padding, one run takes at most.
     fn largest_batch(&self, _rows: usize, _columns: usize) -> usize {
         1
@@ -120,6 +125,10 @@ impl Net for Upscaler {
 
     fn announce(&self) -> Option<Announcement> {
         Some(self.model.announce())
+    }
+
+    fn has_few_shapes(&self) -> bool {
+        self.model.has_few_shapes()
     }
 
     fn largest_batch(&self, rows: usize, columns: usize) -> usize {
@@ -205,7 +214,8 @@ pub async fn upscale(
 
         let size = (picture.width, picture.height);
         let channels = Channels::of(picture.gray, picture.alpha.is_some());
-        let plan = Plan::new(size, channels, factor, net.contract(), settings)?;
+        let plan =
+            Plan::new(size, channels, factor, net.contract(), net.has_few_shapes(), settings)?;
         let run = Run { net, pixels, plan, picture: Arc::new(picture), times: Mutex::new(times) };
         run.execute(progress, out).await
     };
@@ -224,16 +234,13 @@ pub fn tile_shapes(
     size: (u32, u32),
     factor: Factor,
     contract: &Upscale,
+    has_few_shapes: bool,
     settings: &Settings,
 ) -> Result<Vec<(usize, usize)>, ToolError> {
-    let factor = factor.get().into();
-    let plan = Plan::new(size, Channels::of(false, false), factor, contract, settings)?;
+    let (channels, factor) = (Channels::of(false, false), factor.get().into());
+    let plan = Plan::new(size, channels, factor, contract, has_few_shapes, settings)?;
     let tiles = plan.bands_from(0, plan.first_side).into_iter().flat_map(|band| band.tiles);
-    let shape = |BandTile { region, .. }: BandTile| {
-        let (width, height) = plan.tile_size.around(&region, plan.layout.padding);
-        (height as usize, width as usize)
-    };
-    Ok(tiles.map(shape).collect())
+    Ok(tiles.map(|tile| plan.shape_of(&tile)).collect())
 }
 
 /// How a picture is divided into bands and tiles.
@@ -266,6 +273,7 @@ impl Plan {
         channels: Channels,
         factor: u32,
         contract: &Upscale,
+        has_few_shapes: bool,
         settings: &Settings,
     ) -> Result<Self, ToolError> {
         contract.can_make(factor).map_err(|reason| {
@@ -273,14 +281,15 @@ impl Plan {
         })?;
         let (mut tiling, scale) = (contract.tiling, contract.upscale.scale);
         let padding = contract.padding_for(factor);
-        if let Some(side) = contract.fixed_region(padding) {
+        let fixed = contract.fixed_region(padding);
+        if let Some(side) = fixed {
             // A net of one size has no smaller tiles to fall back on.
             (tiling.smallest, tiling.largest) = (side, side);
         }
         let row_bytes = u64::from(size.0) * u64::from(factor).pow(2) * channels.count() as u64;
         let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
         let first_side = tiling.side_within(padding, settings.tile_memory_bytes);
-        Ok(Self {
+        let plan = Self {
             size,
             channels,
             layout: OutputLayout { padding, scale, factor },
@@ -288,7 +297,33 @@ impl Plan {
             tiling,
             first_side,
             max_rows,
-        })
+        };
+        Ok(if has_few_shapes && fixed.is_none() { plan.with_few_shapes() } else { plan })
+    }
+
+    /// Gives the tiles of all pictures the same few sizes, and this picture the one that takes the fewest pixels.
+    fn with_few_shapes(self) -> Self {
+        let Tiling { smallest, multiple_of, .. } = self.tiling;
+        let around = 2 * self.layout.padding;
+        // Rounded down, because the memory of tiles has room for no more.
+        let largest = (self.first_side + around) / multiple_of * multiple_of;
+        let smallest = smallest + around;
+        let tile_size = TileSize::Halving { largest, smallest, multiple_of };
+        let plan = Self { tile_size, ..self };
+        let sides = tile::halves(largest, multiple_of).filter(|side| *side >= smallest);
+        let pixels = |side: &u32| {
+            let tiles = plan.tiles_from(0, side - around);
+            u64::from(tiles) * u64::from(*side).pow(2)
+        };
+        // Of several, the first and largest.
+        let first_side = sides.min_by_key(pixels).map_or(self.first_side, |side| side - around);
+        Self { first_side, ..plan }
+    }
+
+    /// Returns the rows and columns of a tile, padding included.
+    fn shape_of(&self, tile: &BandTile) -> (usize, usize) {
+        let (width, height) = self.tile_size.around(&tile.region, self.layout.padding);
+        (height as usize, width as usize)
     }
 
     /// Returns the bands from row `top` on.
@@ -307,6 +342,11 @@ impl Plan {
     /// Returns the number of tiles from row `top` on.
     fn tiles_from(&self, top: u32, side: u32) -> u32 {
         self.bands_from(top, side).iter().map(|band| band.tiles.len() as u32).sum()
+    }
+
+    /// Returns the side of the tiles with which a picture continues when those of `side` take too much memory.
+    fn smaller_side(&self, side: u32) -> u32 {
+        self.tile_size.half_as_large(side, self.layout.padding).max(self.tiling.smallest)
     }
 
     const fn overlap(&self) -> u32 {
@@ -365,7 +405,7 @@ impl<N: Net> Run<'_, N> {
                 written?;
                 let mut band = match band {
                     Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
-                        side = (plan.longest_side() / 2).max(tiling.smallest);
+                        side = self.plan.smaller_side(plan.longest_side());
                         tracing::warn!(
                             reason,
                             "Out of memory; continuing with tiles of {side} pixels"
@@ -416,11 +456,10 @@ impl<N: Net> Run<'_, N> {
 
     /// Returns how many of these tiles are in progress at once.
     fn tiles_in_flight(&self, bands: &[BandPlan]) -> usize {
-        let padding = 2 * self.plan.layout.padding;
         let tiles = bands.iter().flat_map(|band| &band.tiles);
-        let batches = tiles.map(|BandTile { region, .. }| {
-            let (rows, columns) = (region.height() + padding, region.width() + padding);
-            self.net.largest_batch(rows as usize, columns as usize)
+        let batches = tiles.map(|tile| {
+            let (rows, columns) = self.plan.shape_of(tile);
+            self.net.largest_batch(rows, columns)
         });
         BATCHES_IN_FLIGHT * batches.min().unwrap_or(1)
     }

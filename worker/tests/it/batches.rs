@@ -13,7 +13,7 @@ use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::output::Output;
 use retouch_inference::registry::{LoadStep, ModelHandle, StepReport, load_model};
-use retouch_inference::session::{Batching, Runtime, RuntimeSettings};
+use retouch_inference::session::{Batching, GpuSettings, Runtime, RuntimeSettings};
 use retouch_inference::tensor::relative_difference;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
@@ -142,6 +142,28 @@ async fn a_batch_that_the_graph_fixes_at_1_is_opened_if_a_batch_gives_the_same_o
             for (input, output) in inputs.iter().zip(outputs) {
                 assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "{tail:?}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn with_few_shapes_a_run_takes_one_input_or_the_most() {
+    let batching = Batching { max_inputs: Some(6), wait: Duration::from_secs(5) };
+    let gpu = GpuSettings { few_shapes: Some(true), ..GpuSettings::default() };
+    let settings = RuntimeSettings { gpu, ..settings(batching, RunFaults::default()) };
+    let runtime = Runtime::start(settings).unwrap();
+    let manifest = Manifest::read(&repository().join("models/tiny/upscale")).unwrap();
+    let model = load_model(manifest.clone(), runtime.clone(), |_| {}).await.unwrap();
+    let alone = load_model(manifest, crate::runtime(), |_| {}).await.unwrap();
+    let inputs: Vec<_> = (0..6).map(|seed| input(seed, 16)).collect();
+    // Three fill half of a run; two do not.
+    for (waiting, started) in [(1, 1), (2, 2), (3, 1), (5, 1), (6, 1)] {
+        let before = runs(&runtime);
+        let outputs = infer_together(&model, &inputs[..waiting]).await;
+        assert_eq!(runs(&runtime) - before - 1, started, "{waiting} inputs");
+        assert_eq!(outputs.len(), waiting);
+        for (input, output) in inputs.iter().zip(outputs) {
+            assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "of {waiting}");
         }
     }
 }

@@ -188,7 +188,9 @@ fn an_engine_takes_every_tile_that_pictures_are_cut_into() {
                 if contract.can_make(factor.get().into()).is_err() {
                     continue;
                 }
-                for (rows, columns) in tile_shapes(size, factor, contract, &settings).unwrap() {
+                for (rows, columns) in [false, true].into_iter().flat_map(|has_few| {
+                    tile_shapes(size, factor, contract, has_few, &settings).unwrap()
+                }) {
                     assert!(
                         shapes.hold([1, rows, columns, 3]),
                         "{model} {size:?}: {rows} × {columns} {shapes:?}"

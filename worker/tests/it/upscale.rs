@@ -1,5 +1,6 @@
 //! Complete runs of upscale, most of them with a stub net whose correct output is known.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,8 +33,11 @@ struct Stub {
     delay: Duration,
     /// Added to every second output.
     brightening: f32,
+    few_shapes: bool,
     runs: AtomicUsize,
     refused: AtomicUsize,
+    /// The shapes that it was given: rows and columns.
+    shapes: Mutex<BTreeSet<(usize, usize)>>,
 }
 
 impl Stub {
@@ -66,6 +70,8 @@ impl Stub {
             max_side: usize::MAX,
             delay: Duration::ZERO,
             brightening: 0.0,
+            few_shapes: false,
+            shapes: Mutex::default(),
             runs: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
         }
@@ -82,6 +88,10 @@ impl Net for Stub {
         &self.contract
     }
 
+    fn has_few_shapes(&self) -> bool {
+        self.few_shapes
+    }
+
     async fn enlarge(
         &self,
         _: Option<Announcement>,
@@ -90,6 +100,7 @@ impl Net for Stub {
         tokio::time::sleep(self.delay).await;
         let brightening = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.brightening;
         let (_, height, width, channels) = tile.dim();
+        self.shapes.lock().expect("one").insert((height, width));
         let TileInput { width: only_width, height: only_height, .. } = self.contract.input;
         for (side, only) in [(width, only_width), (height, only_height)] {
             assert!(only.is_none_or(|only| only as usize == side), "a tile of {width} × {height}");
@@ -298,6 +309,33 @@ async fn running_out_of_memory_halves_the_tiles() {
         matches!(refused, Err(ToolError::OutOfMemory(_))),
         "even the smallest tile is too large"
     );
+}
+
+#[tokio::test]
+async fn pictures_of_all_sizes_share_few_shapes_and_come_out_the_same() {
+    for (mode, blend) in [(TilingMode::Exact, 0), (TilingMode::Blend, 2)] {
+        let mut net = Stub { few_shapes: true, ..Stub::new(4, 3) };
+        net.contract.tiling = Tiling { mode, blend, multiple_of: 4, ..net.contract.tiling };
+        for (width, height) in [(1, 1), (64, 63), (65, 130), (200, 7), (7, 200), (97, 61), (30, 9)]
+        {
+            let input = png(&DynamicImage::ImageRgba8(noise(width, height)));
+            let whole = enlarged(&Stub::new(4, 3).tiles_of(4096), Factor::X4, input.clone()).await;
+            assert!(enlarged(&net, Factor::X4, input).await == whole, "{width} × {height}");
+        }
+        // 70 pixels, padding included, are rounded down to what `multiple_of` allows.
+        let shapes: Vec<_> = net.shapes.into_inner().expect("one").into_iter().collect();
+        assert_eq!(shapes, [(20, 20), (36, 36), (68, 68)], "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn running_out_of_memory_leads_to_the_next_of_few_shapes() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(150, 90)).to_rgb8());
+    let whole = enlarged(&Stub::new(4, 2).tiles_of(4096), Factor::X4, png(&image)).await;
+    let net = Stub { few_shapes: true, max_side: 25, ..Stub::new(4, 2) };
+    assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
+    let shapes: Vec<_> = net.shapes.into_inner().expect("one").into_iter().collect();
+    assert_eq!(shapes, [(17, 17), (34, 34), (68, 68)]);
 }
 
 #[tokio::test]

@@ -78,7 +78,8 @@ impl SuiteArgs {
         println!("{}, {}", machine.device, machine.onnxruntime);
         let mut record = Record::open(&self.out, machine)?;
         let bindings = Bindings::read(&self.models.models_dir)?;
-        let cases = plan::cases(&self.models.models_dir, &bindings, device, &self.megapixels)?;
+        let mut cases = plan::cases(&self.models.models_dir, &bindings, device, &self.megapixels)?;
+        cases.retain(|case| case.setting.is_possible(runtime.library()));
         for (number, case) in cases.iter().enumerate() {
             if !self.is_due(&record, case) {
                 continue;

@@ -18,7 +18,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::band::{self, BandTile};
 use retouch_pixels::patch::Crop;
 use retouch_pixels::resize::resample;
-use retouch_pixels::tile::{self, OutputLayout, Region};
+use retouch_pixels::tile::{self, OutputLayout, Region, TileSize};
 
 /// The finest octave is empty if its strength is below this share of the next octave's. In sharp photos the share is
 /// above one half.
@@ -61,21 +61,29 @@ pub async fn clarify(
         })
         .await??;
     let Tiling { padding, smallest, .. } = contract.tiling;
+    let mut tile_size = contract.tile_size();
     let (mut side, padding) = if let Some(side) = contract.fixed_region(padding.max(MARGIN)) {
         // It has no room to spare.
         (side, padding.max(MARGIN))
     } else {
         let padding = padding.max(2 * MARGIN);
-        (contract.tiling.side_within(padding, tile_memory_bytes), padding)
+        let side = contract.tiling.side_within(padding, tile_memory_bytes).min(LARGEST_SIDE);
+        if net.has_few_shapes() {
+            let (largest, smallest) = (side + 2 * padding, smallest + 2 * padding);
+            let multiple_of = contract.tiling.multiple_of;
+            tile_size = TileSize::Halving { largest, smallest, multiple_of };
+        }
+        (side, padding)
     };
     side = side.min(LARGEST_SIDE);
     let row = picture.width as usize * factor as usize * 3;
     let picture = Arc::new(picture);
     let (clarified, ran) = loop {
-        let tiles = Tiles { picture: Arc::clone(&picture), side, padding, factor };
+        let tiles = Tiles { picture: Arc::clone(&picture), side, padding, tile_size, factor };
         match tiles.clarify(net, pixels, progress, cancel).await {
             Err(ToolError::OutOfMemory(reason)) if side > smallest => {
-                side = (side.min(picture.width.max(picture.height)) / 2).max(smallest);
+                let longest = side.min(picture.width.max(picture.height));
+                side = tile_size.half_as_large(longest, padding).max(smallest);
                 tracing::warn!(reason, "Out of memory; starting again with tiles of {side} pixels");
             }
             made => break made?,
@@ -120,6 +128,7 @@ struct Tiles {
     /// The largest side of a tile, without padding.
     side: u32,
     padding: u32,
+    tile_size: TileSize,
     /// Output pixels per input pixel, along each side.
     factor: u32,
 }
@@ -133,8 +142,8 @@ impl Tiles {
         progress: &(dyn Fn(Count) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<(Vec<u8>, Duration), ToolError> {
-        let Self { picture, side, padding, factor } = self;
-        let (scale, tile_size) = (net.contract().upscale.scale, net.contract().tile_size());
+        let Self { picture, side, padding, tile_size, factor } = self;
+        let scale = net.contract().upscale.scale;
         let width = picture.width * factor;
         let mut clarified = vec![0; width as usize * (picture.height * factor) as usize * 3];
         let mut ran = Duration::ZERO;

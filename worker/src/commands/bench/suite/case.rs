@@ -293,7 +293,8 @@ impl CaseArgs {
     async fn bare(&self, work: &Work, task: &Task, size: (u32, u32)) -> anyhow::Result<Bare> {
         let shapes = match (task, work.tool.factor()) {
             (Task::Upscale(contract), Some(factor)) => {
-                tile_shapes(size, factor, contract, &work.settings)?
+                let has_few = work.model.has_few_shapes();
+                tile_shapes(size, factor, contract, has_few, &work.settings)?
             }
             (task, _) => {
                 let Some(((_, rows, columns, _), _)) = task.net().map(sample_input) else {

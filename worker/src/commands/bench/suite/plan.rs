@@ -50,6 +50,10 @@ pub struct Setting {
     builds_engines: bool,
 }
 
+/// The part of ONNX Runtime that builds engines, beside its library. `scripts/pack-worker` does not pack it, because
+/// TensorRT itself takes gigabytes.
+const TENSORRT_LIBRARY: &str = "libonnxruntime_providers_tensorrt.so";
+
 /// The setting whose results the others are compared with.
 pub const REFERENCE: &str = "CPU";
 
@@ -62,15 +66,18 @@ const ON_CPU: [Setting; 2] = [
     setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
 ];
 
-const ON_CUDA: [Setting; 9] = [
+const ON_CUDA: [Setting; 10] = [
     setting("CUDA", &["--device=cuda"]),
     setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
-    setting("CUDA, without TF32", &["--device=cuda", "--tf32=false"]),
+    setting("CUDA, any shape", &["--device=cuda", "--few-shapes=false"]),
+    // In 16 bits, it would only deny convolutions their tensor cores.
+    setting("CUDA, f32 without TF32", &["--device=cuda", "--tf32=false", "--precision=f32"]),
     setting("CUDA, f16", &["--device=cuda", "--precision=f16"]),
     setting("CUDA, f32", &["--device=cuda", "--precision=f32"]),
     setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
     setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
-    setting("CUDA graphs", &["--device=cuda", "--cuda-graphs=true"]),
+    // A graph is for one shape.
+    setting("CUDA graphs", &["--device=cuda", "--cuda-graphs=true", "--batch=1"]),
     Setting { builds_engines: true, ..setting("TensorRT", &["--device=cuda"]) },
 ];
 
@@ -84,9 +91,14 @@ impl Setting {
         args
     }
 
+    /// Returns whether it can be measured with an ONNX Runtime library.
+    pub fn is_possible(&self, library: &Path) -> bool {
+        !self.builds_engines || library.with_file_name(TENSORRT_LIBRARY).is_file()
+    }
+
     /// Returns whether it only changes how many inputs run together.
     pub fn is_about_batches(&self) -> bool {
-        self.args.iter().any(|arg| arg.starts_with("--batch="))
+        matches!(self.args, [_, batch] if batch.starts_with("--batch="))
     }
 
     /// Returns how precisely it makes nets compute; `None` for as their manifests say.
@@ -269,6 +281,19 @@ mod tests {
         };
         assert_eq!(of(Precision::F16), ["segment", "upscale"]);
         assert!(of(Precision::F32).is_empty());
+    }
+
+    #[test]
+    fn engines_are_measured_only_with_what_builds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("libonnxruntime.so");
+        let possible = || {
+            let settings = ON_CUDA.iter().filter(|setting| setting.is_possible(&library));
+            settings.map(|setting| setting.name).collect::<Vec<_>>()
+        };
+        assert!(!possible().contains(&"TensorRT") && possible().contains(&"CUDA"));
+        std::fs::write(folder.path().join(TENSORRT_LIBRARY), "").unwrap();
+        assert!(possible().contains(&"TensorRT"));
     }
 
     #[test]
