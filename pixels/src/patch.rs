@@ -3,8 +3,8 @@
 //!
 //! The crop gives the model enough context; at the picture's border it is shifted, not shrunk. Models shift colors.
 //! On the ring of pixels just outside the effective mask the output should equal the input, so each channel's mean
-//! and standard deviation are corrected by the difference on that ring (the idea behind `color_match` in Krita's AI
-//! plugin and histogram matching in `IOPaint`).
+//! and contrast are corrected by the difference on that ring (the idea behind `color_match` in Krita's AI plugin and
+//! histogram matching in `IOPaint`).
 
 mod canvas;
 mod plan;
@@ -17,8 +17,11 @@ use crate::{Picture, PixelError};
 pub use canvas::{Canvas, Fit};
 pub use plan::plan;
 
-/// The limits for correcting a channel's standard deviation.
-const GAIN: std::ops::RangeInclusive<f32> = 0.8..=1.25;
+/// The limits for correcting a channel's contrast.
+const GAIN: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
+/// A variance that counts as flat: 8 levels, squared.
+const FLAT: f64 = 64.0;
 
 /// The width of the ring on which colors are compared, in pixels of the crop.
 const RING: usize = 16;
@@ -180,25 +183,37 @@ fn without_padding(crop: &Crop, painted: Vec<u8>) -> Vec<u8> {
     rows.flat_map(|all| &all[..row]).copied().collect()
 }
 
-/// Corrects each channel so that its mean and standard deviation on the ring around the hole are the crop's.
+/// Corrects each channel so that its mean on the ring around the hole is the crop's, and its contrast as far as both
+/// rings show the same detail. A flat ring, or one with a new texture, says nothing about contrast.
 fn color_matched(crop: &Crop, mut painted: Vec<u8>) -> Vec<u8> {
     let ring = ring(crop);
     // Too few pixels for statistics.
     if ring.len() < 64 {
         return painted;
     }
+    let count = ring.len() as f64;
     for channel in 0..3 {
-        let moments = |samples: &[u8]| {
-            let values = ring.iter().map(|at| f64::from(samples[at * 3 + channel]));
-            let mean = values.clone().sum::<f64>() / ring.len() as f64;
-            let variance =
-                values.map(|value| (value - mean).powi(2)).sum::<f64>() / ring.len() as f64;
-            (mean as f32, variance.sqrt() as f32)
+        let pairs = || {
+            let at = ring.iter().map(|at| at * 3 + channel);
+            at.map(|at| (f64::from(crop.rgb[at]), f64::from(painted[at])))
         };
-        let (wanted, own) = (moments(&crop.rgb), moments(&painted));
-        let gain = (wanted.1 / own.1.max(1e-3)).clamp(*GAIN.start(), *GAIN.end());
+        let (mut wanted, mut own) = (0.0, 0.0);
+        for (a, b) in pairs() {
+            wanted += a / count;
+            own += b / count;
+        }
+        let (mut wanted_variance, mut own_variance, mut covariance) = (FLAT, FLAT, 0.0);
+        for (a, b) in pairs() {
+            wanted_variance += (a - wanted).powi(2) / count;
+            own_variance += (b - own).powi(2) / count;
+            covariance += (a - wanted) * (b - own) / count;
+        }
+        // The squared correlation of the rings, 0 to 1.
+        let likeness = covariance.powi(2) / (wanted_variance * own_variance);
+        let ratio = (wanted_variance / own_variance).sqrt();
+        let gain = likeness.mul_add(ratio - 1.0, 1.0).clamp(*GAIN.start(), *GAIN.end());
         let table: [u8; 256] = std::array::from_fn(|sample| {
-            let value = (sample as f32 - own.0).mul_add(gain, wanted.0);
+            let value = (sample as f64 - own).mul_add(gain, wanted);
             value.round().clamp(0.0, 255.0) as u8
         });
         for sample in painted.iter_mut().skip(channel).step_by(3) {
@@ -308,6 +323,70 @@ mod tests {
             stitch(&mut after, &mut mask, &crop, painted, true).expect("stitched");
         }
         assert!(before == after, "no pixel moves and no color changes");
+    }
+
+    const SIDE: usize = 64;
+
+    fn in_middle(at: usize) -> bool {
+        (24..40).contains(&(at / SIDE)) && (24..40).contains(&(at % SIDE))
+    }
+
+    /// Returns R, G, B of `SIDE` × `SIDE` pixels, gray.
+    fn gray(sample: impl FnMut(usize) -> u8) -> Vec<u8> {
+        (0..SIDE * SIDE).map(sample).flat_map(|sample| [sample; 3]).collect()
+    }
+
+    /// Returns a crop of these pixels, whose hole is the square in the middle.
+    fn crop_of(rgb: Vec<u8>) -> Crop {
+        let (side, hole) = (SIDE as u32, (0..SIDE * SIDE).map(in_middle).collect());
+        let region = Region { x: 0..side, y: 0..side };
+        Crop { region, width: side, height: side, content: (side, side), rgb, hole }
+    }
+
+    /// Returns the mean and the standard deviation of the hole.
+    fn in_hole(rgb: &[u8]) -> (f64, f64) {
+        let inside = (0..SIDE * SIDE).filter(|at| in_middle(*at));
+        let inside: Vec<_> = inside.map(|at| f64::from(rgb[at * 3])).collect();
+        let mean = inside.iter().sum::<f64>() / inside.len() as f64;
+        let squares = inside.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>();
+        (mean, (squares / inside.len() as f64).sqrt())
+    }
+
+    #[test]
+    fn flat_surroundings_leave_the_contrast_of_a_patch_alone() {
+        for (around, inside) in [(255, 0), (0, 255), (255, 100)] {
+            let painted = gray(|at| if in_middle(at) { inside } else { around });
+            let (mean, _) = in_hole(&color_matched(&crop_of(gray(|_| around)), painted));
+            assert!((mean - f64::from(inside)).abs() < 0.5, "{inside} on {around} became {mean}");
+        }
+    }
+
+    #[test]
+    fn a_wall_whose_grain_the_model_smooths_leaves_the_contrast_of_a_patch_alone() {
+        let mut noise = Noise(17);
+        // A standard deviation of 6, of which the model leaves a quarter.
+        let wall = gray(|_| 110 + (0..3).map(|_| noise.below(13) as u8).sum::<u8>());
+        let painted = gray(|at| if in_middle(at) { 40 } else { 96 + wall[at * 3] / 4 });
+        let (mean, _) = in_hole(&color_matched(&crop_of(wall), painted));
+        assert!((mean - 40.0).abs() < 2.0, "a dark patch of 40 became {mean}");
+    }
+
+    #[test]
+    fn contrast_is_corrected_as_far_as_both_rings_show_the_same_detail() {
+        let (mut noise, mut other) = (Noise(19), Noise(23));
+        let crop = crop_of(gray(|_| 60 + noise.below(136) as u8));
+        let change = |painted: Vec<u8>| {
+            let (_, before) = in_hole(&painted);
+            in_hole(&color_matched(&crop, painted)).1 / before
+        };
+        let halved = change(gray(|at| crop.rgb[at * 3] / 2 + 64));
+        assert!((halved - 1.25).abs() < 0.02, "halved contrast is raised to the limit: {halved}");
+        let unrelated = change(gray(|_| 94 + other.below(68) as u8));
+        assert!((unrelated - 1.0).abs() < 0.02, "another texture keeps its contrast: {unrelated}");
+        let cast = gray(|at| (f32::from(crop.rgb[at * 3]) * 1.03) as u8);
+        let matched = color_matched(&crop, cast);
+        let worst = crop.rgb.iter().zip(&matched).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(worst <= Some(1), "a cast of 3 % disappears: {worst:?}");
     }
 
     #[test]
