@@ -36,7 +36,7 @@ pub struct Crop {
     /// The crop's height in pixels.
     pub height: u32,
     /// The width and height of the content, at the top left. Mirrored padding fills the rest, so that a model that
-    /// needs squares gets them without distortion.
+    /// needs squares or whole blocks gets them without distortion.
     pub content: (u32, u32),
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,
@@ -56,8 +56,13 @@ pub fn crop(
 ) -> Result<Crop, PixelError> {
     let own = (region.width(), region.height());
     let content = content_size(own, canvas);
-    let (width, height) =
-        if canvas.fit == Fit::Square { (canvas.side, canvas.side) } else { content };
+    let (width, height) = match canvas.fit {
+        Fit::Square => (canvas.side, canvas.side),
+        Fit::Scale | Fit::Keep => (
+            content.0.next_multiple_of(canvas.multiple_of),
+            content.1.next_multiple_of(canvas.multiple_of),
+        ),
+    };
     // `tile::cut` spreads visible colors into transparent pixels, which are often black.
     let rgb = resample(tile::cut(picture, region, 0, TileSize::ANY).rgb, own, content)?;
     let mut hole = vec![false; content.0 as usize * content.1 as usize];
@@ -94,20 +99,14 @@ pub fn keeps_size(region: &Region, canvas: Canvas) -> bool {
     content_size(own, canvas) == own
 }
 
-/// Returns the size of a region on the canvas. The aspect ratio changes only by rounding.
+/// Returns the size of a region on the canvas, without padding. The aspect ratio changes only by rounding.
 fn content_size((width, height): (u32, u32), canvas: Canvas) -> (u32, u32) {
     let longest = width.max(height);
-    // Mirrored padding completes a square.
-    let step = if canvas.fit == Fit::Square { 1 } else { canvas.multiple_of };
-    let length = |length: u32| {
-        let scaled = if canvas.fit == Fit::Keep && longest <= canvas.side {
-            f64::from(length)
-        } else {
-            f64::from(length) * f64::from(canvas.side) / f64::from(longest)
-        };
-        let steps = (scaled / f64::from(step)).round().max(1.0);
-        steps as u32 * step
-    };
+    if canvas.fit == Fit::Keep && longest <= canvas.side {
+        return (width, height);
+    }
+    let scale = f64::from(canvas.side) / f64::from(longest);
+    let length = |length: u32| (f64::from(length) * scale).round().max(1.0) as u32;
     (length(width), length(height))
 }
 
@@ -390,8 +389,26 @@ mod tests {
     }
 
     #[test]
+    fn a_circle_stays_a_circle_on_a_canvas_of_whole_blocks() {
+        let strip = Canvas { side: 512, multiple_of: 64, fit: Fit::Scale };
+        let mut noise = Noise(13);
+        let before = picture(728, 90, &mut noise);
+        let mask = strokes(728, 90, &mut noise).effective(0);
+        let region = Region { x: 0..728, y: 0..90 };
+        let made = crop(&before, &mask, &region, strip).expect("a crop");
+        assert_eq!((made.width, made.height, made.content), (512, 64, (512, 63)));
+        let kept = Canvas { fit: Fit::Keep, side: 1024, ..strip };
+        assert!(keeps_size(&region, kept), "padding to whole blocks does not scale");
+        let made = crop(&before, &mask, &region, kept).expect("a crop");
+        assert_eq!((made.width, made.height, made.content), (768, 128, (728, 90)));
+        let (mut after, mut mask) = (before.clone(), mask);
+        stitch(&mut after, &mut mask, &made, made.rgb.clone(), false).expect("stitched");
+        assert!(after == before, "a model that returns its input changes nothing");
+    }
+
+    #[test]
     fn a_crop_keeps_its_aspect_ratio() {
-        assert_eq!(content_size((90, 60), FIXED), (512, 344));
+        assert_eq!(content_size((90, 60), FIXED), (512, 341));
         assert_eq!(content_size((90, 60), FREE), (90, 60));
         let square = Canvas { side: 64, multiple_of: 64, fit: Fit::Square };
         assert_eq!(content_size((48, 16), square), (64, 21));
