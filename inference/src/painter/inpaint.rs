@@ -98,18 +98,22 @@ impl InpaintPainter {
         let sampling = &self.contract.sampling;
         let picture =
             |rgb| Array3::from_shape_vec((height, width, 3), rgb).map_err(PaintError::failed);
-        // Stable Diffusion does not look at it.
-        let reference = match &self.pipeline {
-            Pipeline::Sd(_) => None,
-            Pipeline::Klein(_) => {
-                let hole = self.contract.reference_hole(painting.mode);
-                reference_image(painting, hole, watch)?.map(picture).transpose()?
+        let hole = Array2::from_shape_vec((height, width), painting.hole.clone())
+            .map_err(PaintError::failed)?;
+        // Stable Diffusion does not look at a reference.
+        let (mask, reference) = match &self.pipeline {
+            Pipeline::Sd(_) => (hole, None),
+            Pipeline::Klein(klein) => {
+                let shown = self.contract.reference_hole(painting.mode);
+                let reference = reference_image(painting, shown, watch)?.map(picture);
+                // Like diffusers, the pipeline reads the mask at one point per latent. It would miss thin strokes, and
+                // leave a rim of what is under wide ones.
+                (whole_blocks(hole, klein.size_multiple()), reference.transpose()?)
             }
         };
         Ok(Request {
             image: picture(painting.rgb.clone())?,
-            mask: Array2::from_shape_vec((height, width), painting.hole.clone())
-                .map_err(PaintError::failed)?,
+            mask,
             prompt: self.prompt(painting),
             negative_prompt: sampling.negative_prompt.clone(),
             steps: sampling.steps,
@@ -183,6 +187,15 @@ impl Painter for InpaintPainter {
     }
 }
 
+/// Extends a mask to whole blocks of `side` × `side` pixels: every block with a masked pixel.
+fn whole_blocks(mut mask: Array2<bool>, side: usize) -> Array2<bool> {
+    for mut block in mask.exact_chunks_mut((side, side)) {
+        let is_on = block.iter().any(|on| *on);
+        block.fill(is_on);
+    }
+    mask
+}
+
 /// Reports each step, and ends a canceled run.
 fn on_step(watch: Watch<'_>) -> impl FnMut(StepState<'_>) -> ControlFlow<()> {
     move |step| {
@@ -205,4 +218,23 @@ fn finished(generated: Result<Generated, DiffusionError>) -> Result<Vec<u8>, Pai
     }
     let samples = generated.image.iter();
     Ok(samples.map(|value| (value.clamp(0.0, 1.0) * 255.0).round() as u8).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diffusion::picture::shrink_softly;
+
+    #[test]
+    fn every_latent_under_a_thin_stroke_is_repainted() {
+        for place in 0..32 {
+            let stroke = Array2::from_shape_fn((64, 64), |(y, x)| y == place || x == place + 20);
+            let latents = shrink_softly(&whole_blocks(stroke, 16), 4, 4);
+            for ((y, x), weight) in latents.indexed_iter() {
+                let is_touched = y == place / 16 || x == (place + 20) / 16;
+                let expected = f32::from(u8::from(is_touched));
+                assert!((weight - expected).abs() < f32::EPSILON, "{place}: {latents}");
+            }
+        }
+    }
 }
