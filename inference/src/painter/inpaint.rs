@@ -14,6 +14,7 @@ use crate::diffusion::{
     Request, SdInpaint, SeededNoise, StepState, scheduler,
 };
 use crate::manifest::Inpaint;
+use retouch_pixels::patch::{Canvas, Fit};
 
 /// The caption for removing something, for models that follow captions.
 const REMOVAL_CAPTION: &str = "background, empty, seamless";
@@ -34,7 +35,7 @@ impl InpaintPainter {
     /// Opens a Stable Diffusion or SDXL inpainting model: a folder in the layout of diffusers and optimum.
     ///
     /// # Errors
-    /// If a file is missing or the model is of an unsupported kind.
+    /// If a file is missing, the model is of an unsupported kind, or it does not take the canvas of the manifest.
     pub fn sd_inpaint(
         folder: &Path,
         contract: &Inpaint,
@@ -43,6 +44,7 @@ impl InpaintPainter {
         let scheduler = ModelScheduler::read(folder, contract.sampling.scheduler)?;
         let description = scheduler.to_string();
         let model = SdInpaint::open_with(folder, scheduler.config, opener)?;
+        check_canvas(contract.canvas, model.size_multiple())?;
         let kind = if model.is_sdxl() { "SDXL" } else { "Stable Diffusion" };
         Ok(Self {
             pipeline: Pipeline::Sd(Box::new(model)),
@@ -54,14 +56,16 @@ impl InpaintPainter {
     /// Opens a folder of FLUX.2 \[klein\].
     ///
     /// # Errors
-    /// If a file is missing or the model is of an unsupported kind.
+    /// If a file is missing, the model is of an unsupported kind, or it does not take the canvas of the manifest.
     pub fn flux2_klein(
         folder: &Path,
         contract: &Inpaint,
         opener: &impl Opener,
     ) -> Result<Self, DiffusionError> {
+        let model = Flux2Klein::open(folder, opener)?;
+        check_canvas(contract.canvas, model.size_multiple())?;
         Ok(Self {
-            pipeline: Pipeline::Klein(Box::new(Flux2Klein::open(folder, opener)?)),
+            pipeline: Pipeline::Klein(Box::new(model)),
             contract: contract.clone(),
             description: "FLUX.2 [klein]".to_owned(),
         })
@@ -194,6 +198,20 @@ fn whole_blocks(mut mask: Array2<bool>, side: usize) -> Array2<bool> {
         block.fill(is_on);
     }
     mask
+}
+
+/// Checks that every crop has sides that are multiples of `size_multiple`.
+fn check_canvas(canvas: Canvas, size_multiple: usize) -> Result<(), DiffusionError> {
+    let (field, value) = match canvas.fit {
+        Fit::Square => ("canvas.side", canvas.side),
+        Fit::Scale | Fit::Keep => ("canvas.multiple_of", canvas.multiple_of),
+    };
+    if (value as usize).is_multiple_of(size_multiple) {
+        return Ok(());
+    }
+    Err(DiffusionError::Request(format!(
+        "{field} is {value}, but the model needs sides that are multiples of {size_multiple}; set {field} to a multiple of it"
+    )))
 }
 
 /// Reports each step, and ends a canceled run.

@@ -10,7 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind};
-use crate::{photo, repository};
+use crate::{copy, photo, repository};
 
 /// Runs `models check` on the CPU and returns its exit code and standard output.
 fn check(models: &Path, names: &[&str]) -> (Option<i32>, String) {
@@ -149,6 +149,24 @@ fn a_pipeline_is_named_with_the_scheduler_that_runs() {
     let (code, said) = check(models.path(), &["sdxl-inpaint"]);
     assert_eq!(code, Some(0), "{said}");
     assert_says(&said, &["scheduler unipc in place of the model's EulerDiscreteScheduler"]);
+}
+
+#[test]
+fn a_canvas_whose_sides_a_pipeline_does_not_take_is_refused() {
+    for (name, smaller) in [("sd-inpaint", 8), ("flux2-klein", 8)] {
+        let models = TempDir::new().unwrap();
+        let folder = models.path().join(name);
+        copy(&repository().join("models/tiny").join(name), &folder);
+        let multiple = format!("multiple_of = {smaller}");
+        alter(&folder, "multiple_of = 16", &multiple);
+        let (code, said) = check(models.path(), &[name]);
+        assert_eq!(code, Some(1), "{said}");
+        let reason = "canvas.multiple_of is 8, but the model needs sides that are multiples of 16";
+        assert_says(&said, &[reason]);
+        alter(&folder, "fit = \"scale\"", "fit = \"square\"");
+        let (_, said) = check(models.path(), &[name]);
+        assert!(!said.contains("canvas."), "a square has the sides of the canvas: {said}");
+    }
 }
 
 #[test]

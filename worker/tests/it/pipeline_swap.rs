@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::following::{following, problems, serving, settle};
 use crate::magic_fix::{disc, fix, only, picture, png};
-use crate::repository;
+use crate::{copy, repository};
 
 const EDIT: Demand = Demand { tool: Tool::MagicFix(FixMode::Edit), tier: Tier::Paid };
 
@@ -30,19 +30,6 @@ fn models() -> TempDir {
     };
     fs::write(models.path().join("tools.toml"), ["edit", "add"].map(line).concat()).unwrap();
     models
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Replaces a file, and its size and checksum in the manifest.
