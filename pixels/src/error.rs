@@ -74,6 +74,9 @@ pub enum MaskError {
     /// The mask leaves no pixel of the image to fill from.
     #[error("The mask covers the whole image; leave a part of it unpainted")]
     CoversEverything,
+    /// Alpha is 0 at every painted pixel.
+    #[error("The selected area is transparent")]
+    Transparent,
     /// No pixel is painted.
     #[error(
         "The mask is empty: paint the area white, or draw it opaque on a transparent background"

@@ -45,6 +45,16 @@ impl Mask {
         Self::new(size.0 as usize, size.1 as usize, on)
     }
 
+    /// Checks that a change of the painted pixels can be seen in a picture with this alpha, one byte per pixel.
+    ///
+    /// # Errors
+    /// [`MaskError::Transparent`] if alpha is 0 at all of them.
+    pub fn check_visible(&self, alpha: Option<&[u8]>) -> Result<(), MaskError> {
+        let is_visible = alpha
+            .is_none_or(|alpha| self.on.iter().zip(alpha).any(|(on, alpha)| *on && *alpha > 0));
+        if is_visible { Ok(()) } else { Err(MaskError::Transparent) }
+    }
+
     /// Splits the mask into strokes and areas; `None` stands for an empty part. A connected component (8-connectivity)
     /// is a stroke if none of its pixels is farther than `half_width` pixels from an unpainted pixel. The picture's
     /// border does not count as unpainted.

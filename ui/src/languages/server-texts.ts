@@ -68,6 +68,7 @@ export const sentences = [
   msg('This image is damaged or incomplete. You have not been charged; please try another file.'),
   msg('This image is too large for this tool. You have not been charged.'),
   msg("We can't use this selection. You have not been charged; please draw it again."),
+  msg('The selected area is transparent. You have not been charged; please select something else.'),
   msg('The safety check blocked the result. You have not been charged.'),
   msg('Something went wrong with this image on our side. You have not been charged.'),
   msg('The run was canceled. You have not been charged.'),

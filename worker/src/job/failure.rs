@@ -6,6 +6,7 @@ use retouch_core::storage::StorageError;
 use retouch_credentials::SignError;
 use retouch_inference::registry::LoadError;
 use retouch_pixels::PixelError;
+use retouch_pixels::mask::MaskError;
 
 use crate::tools::ToolError;
 
@@ -78,6 +79,9 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 ToolError::Pixels(PixelError::TooLarge { .. }) => {
                     "This image is too large for this tool. You have not been charged."
                 }
+                ToolError::Pixels(PixelError::Mask(MaskError::Transparent)) => {
+                    "The selected area is transparent. You have not been charged; please select something else."
+                }
                 ToolError::Pixels(PixelError::Mask(_)) => {
                     "We can't use this selection. You have not been charged; please draw it again."
                 }
@@ -96,4 +100,18 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
         }
     };
     (disposition, Failure { code: code.into(), detail: detail.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fix_that_nobody_could_see_says_so_and_is_not_repeated() {
+        let error = JobError::Tool(MaskError::Transparent.into());
+        let (disposition, failure) = classify(&error);
+        assert!(matches!(disposition, Disposition::Fail));
+        assert_eq!(failure.code, "mask_invalid");
+        assert!(failure.detail.starts_with("The selected area is transparent."));
+    }
 }

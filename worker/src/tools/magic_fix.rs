@@ -139,6 +139,7 @@ pub async fn magic_fix(
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
             let mask = Mask::read(&drawing, (picture.width, picture.height), &limits)?;
+            mask.check_visible(picture.alpha.as_deref())?;
             let (strokes, areas) = if splits {
                 mask.strokes_and_areas(scratch_half_width(picture.width.max(picture.height)))
             } else {
