@@ -180,6 +180,12 @@ mod tests {
             ("Remove the cup and put a flower there", "a flower"),
             ("erase him and add a red circle instead", "a red circle"),
             ("remove the salt and pepper", "remove the salt and pepper"),
+            ("replace the cup with a vase with red roses", "a vase with red roses"),
+            ("replace the man with the hat with a tree", "a tree"),
+            ("replace the cup by a man with a hat", "a man with a hat"),
+            ("replace the cup with the red flower", "the red flower"),
+            ("turn the car to the left into a boat to sail in", "a boat to sail in"),
+            ("swap the cup for a vase with roses", "a vase with roses"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

@@ -26,6 +26,9 @@ const DETERMINERS: [&str; 14] = [
     "the", "this", "that", "it", "these", "those", "all", "my", "his", "her", "its", "their",
     "off", "away",
 ];
+/// Words before a thing that is in the picture already.
+const DEFINITE: [&str; 12] =
+    ["the", "this", "that", "these", "those", "his", "her", "its", "their", "my", "your", "our"];
 const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 const RESTORE: [&str; 9] =
     ["restore", "repair", "mend", "fix", "heal", "unscratch", "retouch", "recover", "reconstruct"];
@@ -103,16 +106,20 @@ pub(super) fn caption_of(text: &str) -> String {
     let (words, lower) = (&words[start..], &lower[start..]);
     let from = if leading(lower, &REMOVE).is_some() { second_request(lower) } else { 0 };
     let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
-    let instead: &[&str] = match lower.get(from).map(String::as_str) {
+    let separators: &[&str] = match lower.get(from).map(String::as_str) {
         Some("replace" | "replacing") => &["with", "by"],
         Some("swap") => &["for", "with"],
         Some("change" | "turn" | "convert") => &["into", "to"],
         _ => &[],
     };
-    let replacement = instead
-        .iter()
-        .find_map(|word| lower[from..].iter().rposition(|own| own == word))
-        .map(|at| after(from + at + 1));
+    let separates = |at: &usize| separators.contains(&lower[*at].as_str());
+    // "The man with the hat" is one thing. A new thing is seldom definite.
+    let is_definite =
+        |at: usize| lower.get(at).is_some_and(|word| DEFINITE.contains(&word.as_str()));
+    let replacement = (from..lower.len())
+        .find(|at| separates(at) && !is_definite(at + 1))
+        .or_else(|| (from..lower.len()).rfind(separates))
+        .map(|at| after(at + 1));
     let rest = replacement.or_else(|| {
         let request = &lower[from..];
         let verb = leading(request, &ADD).or_else(|| leading(request, &["make", "it"]))?;
