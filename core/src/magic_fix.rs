@@ -1,8 +1,8 @@
 //! Prompts of Magic Fix, and the mode that each means.
 //!
-//! One small table decides the mode (`meaning.rs` has its words). API and workers share it, so a prompt that no
-//! installed model can follow is refused before anything is held. Courtesies at the beginning are ignored. The
-//! first row that matches wins:
+//! One small table decides the mode (`meaning.rs` has its words, `languages.rs` those of the page's other languages).
+//! API and workers share it, so a prompt that no installed model can follow is refused before anything is held.
+//! Courtesies at the beginning are ignored. The first row that matches wins:
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
@@ -16,6 +16,7 @@
 //! | mentions *scratches, damage, an old photo* and does not begin with a change | restore | as above |
 //! | anything else | edit | a text-guided model |
 
+mod languages;
 mod meaning;
 mod offer;
 mod reach;
@@ -58,7 +59,10 @@ impl Prompt {
         match text.chars().count() {
             0 => Err(PromptError::Missing),
             length if length > MAX_PROMPT_LENGTH => Err(PromptError::TooLong),
-            _ => Ok(Self { text: text.to_owned(), mode: meaning::mode_of(text) }),
+            _ => {
+                let mode = languages::mode_of(text).unwrap_or_else(|| meaning::mode_of(text));
+                Ok(Self { text: text.to_owned(), mode })
+            }
         }
     }
 

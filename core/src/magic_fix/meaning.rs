@@ -1,4 +1,4 @@
-//! The words that distinguish the modes, and the caption in a prompt.
+//! The English words that distinguish the modes, and the caption in a prompt.
 
 use retouch_catalog::FixMode;
 
@@ -160,7 +160,7 @@ pub(super) fn words_of(text: &str) -> Vec<&str> {
 }
 
 /// Returns the length, in words, of the longest of `phrases` that `words` begins with.
-fn leading(words: &[String], phrases: &[&str]) -> Option<usize> {
+pub(super) fn leading(words: &[String], phrases: &[&str]) -> Option<usize> {
     phrases
         .iter()
         .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
@@ -171,7 +171,7 @@ fn leading(words: &[String], phrases: &[&str]) -> Option<usize> {
         .max()
 }
 
-fn contains(words: &[String], phrases: &[&str]) -> bool {
+pub(super) fn contains(words: &[String], phrases: &[&str]) -> bool {
     (0..words.len()).any(|start| leading(&words[start..], phrases).is_some())
 }
 
@@ -191,7 +191,7 @@ fn cleans_the_whole(words: &[String]) -> bool {
     leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
 }
 
-/// Returns the mode that a prompt means, by the table in [`super`].
+/// Returns the mode that an English prompt means, by the table in [`super`].
 pub(super) fn mode_of(text: &str) -> FixMode {
     let words: Vec<_> = words_of(text).into_iter().map(str::to_lowercase).collect();
     let words = &words[courtesies(&words)..];

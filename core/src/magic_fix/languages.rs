@@ -1,0 +1,647 @@
+//! The words of prompts in the other languages that the page speaks. A prompt that begins with none of their verbs is
+//! read as English.
+//!
+//! The lists are short on purpose: a verb that is missing costs a paid edit, and one that is mistaken costs a wrong picture.
+//! Letters are in lower case and without accents, as [`folded`] leaves them.
+
+use retouch_catalog::FixMode;
+
+use super::meaning::{contains, leading, words_of};
+
+/// The words of a language.
+struct Words {
+    /// Ignored at the beginning; in Japanese, at the end.
+    courtesy: &'static [&'static str],
+    /// Verbs of a removal.
+    remove: &'static [&'static str],
+    /// Verbs of a restoration.
+    restore: &'static [&'static str],
+    /// Verbs of an enhancement.
+    enhance: &'static [&'static str],
+    /// Verbs that add a thing.
+    add: &'static [&'static str],
+    /// Damage: removing it is a restoration.
+    damage: &'static [&'static str],
+    /// Defects of the whole picture: removing them is an enhancement.
+    defects: &'static [&'static str],
+    /// What only an enhancement asks for.
+    detail: &'static [&'static str],
+    /// What turns a removal into a replacement.
+    instead: &'static [&'static str],
+}
+
+/// One of the lists.
+type List = fn(&Words) -> &'static [&'static str];
+
+const GERMAN: Words = Words {
+    courtesy: &[
+        "bitte", "kannst", "konntest", "konnen", "konnten", "du", "sie", "ich", "mochte", "mir",
+        "mal",
+    ],
+    remove: &[
+        "entferne",
+        "entfern",
+        "entfernen",
+        "losche",
+        "losch",
+        "loschen",
+        "beseitige",
+        "beseitigen",
+        "wegmachen",
+        "wegretuschieren",
+    ],
+    restore: &["restauriere", "restaurieren", "repariere", "reparieren"],
+    enhance: &["verbessere", "verbessern", "scharfe", "scharfen", "entrausche", "entrauschen"],
+    add: &[
+        "fuge",
+        "fuege",
+        "hinzufugen",
+        "hinzufuegen",
+        "einfugen",
+        "einfuegen",
+        "setze",
+        "platziere",
+        "platzieren",
+        "zeichne",
+        "zeichnen",
+        "male ein",
+        "male eine",
+        "male einen",
+        "gib ihm",
+        "gib ihr",
+    ],
+    damage: &["kratzer", "risse", "knicke", "beschadigungen"],
+    defects: &["rauschen", "bildrauschen", "unscharfe"],
+    detail: &["mehr details", "scharfer", "hohere auflosung", "bessere qualitat"],
+    instead: &[
+        "ersetze",
+        "ersetzen",
+        "stattdessen",
+        "dafur",
+        "und fuge",
+        "und fuege",
+        "und setze",
+        "und male",
+        "und zeichne",
+    ],
+};
+
+const SPANISH: Words = Words {
+    courtesy: &["por", "favor", "puedes", "podrias", "puede", "quiero", "me", "gustaria"],
+    remove: &[
+        "elimina",
+        "eliminar",
+        "elimine",
+        "eliminalo",
+        "eliminala",
+        "quita",
+        "quitar",
+        "quitalo",
+        "quitala",
+        "quitale",
+        "quite el",
+        "quite la",
+        "quite los",
+        "quite las",
+        "borra",
+        "borrar",
+        "borre",
+        "borralo",
+        "borrala",
+        "suprime",
+        "suprimir",
+        "haz desaparecer",
+    ],
+    restore: &[
+        "restaura",
+        "restaurar",
+        "restaure",
+        "repara",
+        "reparar",
+        "repare",
+        "arregla",
+        "arreglar",
+    ],
+    enhance: &["mejora", "mejorar", "mejore", "aumenta la nitidez"],
+    add: &[
+        "anade", "anadir", "agrega", "agregar", "agregue", "pon", "ponle", "poner", "coloca",
+        "colocar", "inserta", "insertar", "dibuja", "dibujar",
+    ],
+    damage: &["aranazos", "rasgunos", "rayones"],
+    defects: &["ruido", "desenfoque"],
+    detail: &["mas detalle", "mas detalles", "mas nitido", "mas nitida", "mejor calidad"],
+    instead: &[
+        "reemplaza",
+        "reemplazar",
+        "reemplazalo",
+        "reemplazala",
+        "sustituye",
+        "sustituir",
+        "sustituyelo",
+        "sustituyela",
+        "en su lugar",
+        "y pon",
+        "y anade",
+        "y agrega",
+        "y coloca",
+        "y dibuja",
+    ],
+};
+
+const FRENCH: Words = Words {
+    courtesy: &[
+        "s'il", "vous", "te", "plait", "svp", "stp", "veuillez", "pouvez", "peux", "tu", "je",
+        "veux", "voudrais",
+    ],
+    remove: &[
+        "enleve",
+        "enlever",
+        "enlevez",
+        "supprime",
+        "supprimer",
+        "supprimez",
+        "efface",
+        "effacer",
+        "effacez",
+        "eliminez",
+        "retire le",
+        "retire la",
+        "retire les",
+        "retirez",
+        "fais disparaitre",
+        "faites disparaitre",
+        "faire disparaitre",
+    ],
+    restore: &["restaure", "restaurer", "restaurez", "repare", "reparer", "reparez"],
+    enhance: &["ameliore", "ameliorer", "ameliorez", "augmente la nettete"],
+    add: &[
+        "ajoute", "ajouter", "ajoutez", "mets un", "mets une", "mets des", "mettez", "insere",
+        "inserer", "inserez", "dessine", "dessiner", "dessinez",
+    ],
+    damage: &["les rayures", "eraflures", "egratignures", "craquelures"],
+    defects: &["bruit", "le flou"],
+    detail: &["plus de details", "plus de detail", "plus de nettete", "plus nette"],
+    instead: &[
+        "remplace",
+        "remplacer",
+        "remplacez",
+        "a la place",
+        "et ajoute",
+        "et ajoutez",
+        "et mets",
+        "et mettez",
+        "et dessine",
+    ],
+};
+
+const PORTUGUESE: Words = Words {
+    courtesy: &["por", "favor", "pode", "poderia", "voce", "quero", "gostaria", "de"],
+    remove: &[
+        "remova",
+        "remover",
+        "remove o",
+        "remove os",
+        "elimine",
+        "eliminar",
+        "apague o",
+        "apague a",
+        "apague os",
+        "apague as",
+        "tire o",
+        "tire a",
+        "tire os",
+        "tire as",
+        "retire o",
+        "retire a",
+        "retire os",
+        "retire as",
+        "exclua",
+        "excluir",
+    ],
+    restore: &["restaure", "restaurar", "restaura", "repare", "conserte", "consertar", "recupere"],
+    enhance: &["melhore", "melhorar", "melhora", "aumente a nitidez"],
+    add: &[
+        "adicione",
+        "adicionar",
+        "adiciona",
+        "acrescente",
+        "coloque",
+        "colocar",
+        "insira",
+        "inserir",
+        "desenhe",
+        "desenhar",
+    ],
+    damage: &["arranhoes", "os riscos"],
+    defects: &["ruido", "desfoque"],
+    detail: &["mais detalhe", "mais detalhes", "mais nitido", "mais nitida", "melhor qualidade"],
+    instead: &[
+        "substitua",
+        "substituir",
+        "no lugar",
+        "em vez",
+        "e coloque",
+        "e coloca",
+        "e adicione",
+        "e insira",
+        "e desenhe",
+    ],
+};
+
+/// The verb is at the end.
+const JAPANESE: Words = Words {
+    courtesy: &[
+        "ください",
+        "下さい",
+        "ほしい",
+        "欲しい",
+        "お願いします",
+        "くれますか",
+        "もらえますか",
+    ],
+    remove: &[
+        "消して",
+        "消す",
+        "消去",
+        "消去して",
+        "消去する",
+        "削除",
+        "削除して",
+        "削除する",
+        "除去",
+        "除去して",
+        "除去する",
+        "取り除いて",
+        "取り除く",
+    ],
+    restore: &["修復", "修復して", "修復する", "復元", "復元して", "復元する"],
+    enhance: &[
+        "鮮明にして",
+        "鮮明化",
+        "鮮明化して",
+        "高画質にして",
+        "高画質化",
+        "高画質化して",
+        "シャープにして",
+        "画質を上げて",
+        "画質を改善して",
+    ],
+    add: &["追加", "追加して", "追加する", "加えて", "足して", "置いて", "描いて"],
+    damage: &["傷を", "キズを", "折り目を", "破れを"],
+    defects: &["ノイズを"],
+    detail: &["もっと鮮明"],
+    instead: &["代わり", "かわりに", "置き換え", "入れ替え"],
+};
+
+/// The verb is at the beginning, or after 把 or 将 and the thing, or at the end.
+const CHINESE: Words = Words {
+    courtesy: &["请", "帮我", "麻烦"],
+    remove: &[
+        "去掉", "去除", "移除", "删除", "删掉", "消除", "清除", "抹掉", "抹去", "擦除", "擦掉",
+    ],
+    restore: &["修复", "恢复", "还原", "修补"],
+    enhance: &[
+        "增强",
+        "锐化",
+        "提高清晰度",
+        "提升清晰度",
+        "提高画质",
+        "提升画质",
+        "去噪",
+        "降噪",
+        "去模糊",
+    ],
+    add: &[
+        "添加", "增加", "加上", "加一", "加个", "放一", "放上", "放个", "画一", "画上", "画个",
+        "插入",
+    ],
+    damage: &["划痕", "折痕", "破损"],
+    defects: &["噪点", "噪声"],
+    detail: &["更清晰", "变清晰", "更多细节", "增加细节"],
+    instead: &[
+        "换成", "换为", "换上", "替换", "改成", "变成", "代替", "加上", "加一", "加个", "添加",
+        "放一", "放上", "画一", "画上",
+    ],
+};
+
+/// The languages with spaces between words. A word means the same in all of them.
+const SPACED: [Words; 4] = [GERMAN, SPANISH, FRENCH, PORTUGUESE];
+
+/// Returns the mode that a prompt means in one of these languages; `None` if no verb is recognized.
+pub(super) fn mode_of(text: &str) -> Option<FixMode> {
+    let plain = folded(text);
+    german_away(text, &plain).or_else(|| spaced(&plain)).or_else(|| unspaced(&plain))
+}
+
+/// Applies the table in [`super`]. `asks` says whether the prompt's verb is in a list, `has` whether a word of it is
+/// anywhere.
+fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool) -> Option<FixMode> {
+    let takes_away = asks(|words| words.remove);
+    let mode = if takes_away && has(|words| words.instead) {
+        FixMode::Edit
+    } else if takes_away && has(|words| words.damage) {
+        FixMode::Restore
+    } else if takes_away && has(|words| words.defects) || has(|words| words.detail) {
+        FixMode::Enhance
+    } else if takes_away {
+        FixMode::Remove
+    } else if asks(|words| words.enhance) {
+        FixMode::Enhance
+    } else if asks(|words| words.restore) {
+        FixMode::Restore
+    } else if asks(|words| words.add) {
+        FixMode::Add
+    } else {
+        return None;
+    };
+    Some(mode)
+}
+
+fn spaced(plain: &str) -> Option<FixMode> {
+    let words = split(plain);
+    let is_courtesy =
+        |word: &&String| SPACED.iter().any(|language| language.courtesy.contains(&word.as_str()));
+    let start = words.iter().take_while(is_courtesy).count();
+    let words = &words[start..];
+    // An infinitive at the end: "das Auto entfernen", but not "beim Entfernen".
+    let last = match words {
+        [.., before, last]
+            if last.ends_with("en")
+                && !["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str()) =>
+        {
+            std::slice::from_ref(last)
+        }
+        _ => &[],
+    };
+    decide(
+        |list| {
+            SPACED.iter().any(|language| leading(words, list(language)).is_some())
+                || leading(last, list(&GERMAN)).is_some()
+        },
+        |list| SPACED.iter().any(|language| contains(words, list(language))),
+    )
+}
+
+fn unspaced(plain: &str) -> Option<FixMode> {
+    let text = plain.trim_matches(|c: char| !c.is_alphanumeric());
+    let (mut japanese, mut chinese) = (text, text);
+    while let Some(rest) = JAPANESE.courtesy.iter().find_map(|word| japanese.strip_suffix(word)) {
+        japanese = rest;
+    }
+    while let Some(rest) = CHINESE.courtesy.iter().find_map(|word| chinese.strip_prefix(word)) {
+        chinese = rest;
+    }
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let found = decide(
+        |list| list(&JAPANESE).iter().any(|verb| japanese.ends_with(verb)),
+        |list| has(list(&JAPANESE)),
+    );
+    if found.is_some() || chinese.contains("不要") {
+        return found;
+    }
+    let moves = chinese.starts_with(['把', '将']);
+    decide(
+        |list| {
+            list(&CHINESE).iter().any(|verb| {
+                chinese.starts_with(verb)
+                    || chinese.ends_with(verb)
+                    || moves && chinese.contains(verb)
+            })
+        },
+        |list| has(list(&CHINESE)),
+    )
+}
+
+/// Recognizes "mach das Auto weg" and "lass den Mann verschwinden". A path is a "Weg".
+fn german_away(text: &str, plain: &str) -> Option<FixMode> {
+    let words = split(plain);
+    let start = words.iter().take_while(|word| GERMAN.courtesy.contains(&word.as_str())).count();
+    let [verb, .., before, last] = &words[start..] else { return None };
+    let is_article =
+        ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
+    let goes = match last.as_str() {
+        "weg" => words_of(text).last() == Some(&"weg") && !is_article,
+        "verschwinden" => true,
+        _ => false,
+    };
+    let makes = ["mach", "mache", "lass", "lasse", "nimm"].contains(&verb.as_str());
+    (makes && goes).then_some(FixMode::Remove)
+}
+
+/// Splits folded text into words; "remova-o" is two.
+fn split(plain: &str) -> Vec<String> {
+    words_of(plain).into_iter().flat_map(|word| word.split('-')).map(str::to_owned).collect()
+}
+
+/// Returns a text in lower case, without accents and umlauts.
+fn folded(text: &str) -> String {
+    let letters = text.chars().flat_map(char::to_lowercase);
+    let plain = letters.filter_map(|letter| match letter {
+        'à'..='ä' => Some('a'),
+        'ç' => Some('c'),
+        'è'..='ë' => Some('e'),
+        'ì'..='ï' => Some('i'),
+        'ñ' => Some('n'),
+        'ò'..='ö' => Some('o'),
+        'ù'..='ü' => Some('u'),
+        '’' => Some('\''),
+        // Accents that follow their letter.
+        '\u{300}'..='\u{36f}' => None,
+        other => Some(other),
+    });
+    plain.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use retouch_catalog::FixMode::{self, Add, Edit, Enhance, Remove, Restore};
+
+    use super::super::Prompt;
+
+    fn assert_modes(prompts: &[(&str, FixMode)]) {
+        for (text, mode) in prompts {
+            let prompt = Prompt::parse(text).expect("a prompt");
+            assert_eq!(prompt.mode(), *mode, "{text}");
+        }
+    }
+
+    #[test]
+    fn german_prompts_have_their_modes() {
+        assert_modes(&[
+            ("Entferne das Auto", Remove),
+            ("Bitte das Auto entfernen", Remove),
+            ("Kannst du den Mann im Hintergrund löschen?", Remove),
+            ("Entfernen Sie bitte die Leute.", Remove),
+            ("mach das Auto weg", Remove),
+            ("Mach bitte die Leute im Hintergrund weg!", Remove),
+            ("Lass den Mann verschwinden", Remove),
+            ("Entferne die Kratzer", Restore),
+            ("Entferne das Rauschen", Enhance),
+            ("Restauriere das alte Foto", Restore),
+            ("altes Foto restaurieren", Restore),
+            ("Verbessere die Augen", Enhance),
+            ("das Gesicht schärfen", Enhance),
+            ("mach es schärfer", Enhance),
+            ("Füge mehr Details hinzu", Enhance),
+            ("Füge einen Hut hinzu", Add),
+            ("einen Hut hinzufügen", Add),
+            ("Entferne das Auto und füge eine Blume hinzu", Edit),
+            ("Entferne das Auto und setze einen Baum an seine Stelle", Edit),
+            ("Ersetze das Auto durch einen Baum", Edit),
+            ("ein rotes Auto", Edit),
+            ("Mach es blau", Edit),
+            ("mach hier einen Weg", Edit),
+            ("Mach die Wiese zu einem Weg", Edit),
+            ("den Hut nicht entfernen", Edit),
+            ("Feuerwehr beim Löschen", Edit),
+        ]);
+    }
+
+    #[test]
+    fn spanish_prompts_have_their_modes() {
+        assert_modes(&[
+            ("Elimina el coche", Remove),
+            ("por favor, quita a la gente del fondo", Remove),
+            ("Quítalo", Remove),
+            ("quiero borrar este cable", Remove),
+            ("Quite el coche", Remove),
+            ("haz desaparecer el coche", Remove),
+            ("Elimina los arañazos", Restore),
+            ("quita el ruido", Enhance),
+            ("Restaura la foto", Restore),
+            ("repara esta foto antigua", Restore),
+            ("Mejora la cara", Enhance),
+            ("más detalles", Enhance),
+            ("Añade un sombrero", Add),
+            ("agrega una flor", Add),
+            ("Quita el coche y pon una flor", Edit),
+            ("elimina la taza y reemplázala por una flor", Edit),
+            ("Reemplaza el coche por un árbol", Edit),
+            ("un coche rojo", Edit),
+            ("apaga la luz", Edit),
+            ("no quites el coche", Edit),
+        ]);
+    }
+
+    #[test]
+    fn french_prompts_have_their_modes() {
+        assert_modes(&[
+            ("Enlève la voiture", Remove),
+            ("Supprimez l’homme à l’arrière-plan, s’il vous plaît", Remove),
+            ("je voudrais effacer ce câble", Remove),
+            ("Enlève-le", Remove),
+            ("retire la voiture", Remove),
+            ("Fais disparaître la voiture", Remove),
+            ("enleve les gens", Remove),
+            ("Enlève les rayures", Restore),
+            ("Enlève le bruit", Enhance),
+            ("Restaurez cette photo", Restore),
+            ("répare la photo", Restore),
+            ("Améliore le visage", Enhance),
+            ("ajoute plus de détails", Enhance),
+            ("Ajoute un chapeau", Add),
+            ("Supprime la voiture et mets une fleur à la place", Edit),
+            ("enlève la tasse et remplace-la par une fleur", Edit),
+            ("Remplace la voiture par un arbre", Edit),
+            ("une voiture rouge", Edit),
+            ("enlève le pull à rayures", Remove),
+            ("enlève le grain de beauté", Remove),
+        ]);
+    }
+
+    #[test]
+    fn portuguese_prompts_have_their_modes() {
+        assert_modes(&[
+            ("Remova o carro", Remove),
+            ("Por favor, apague as pessoas ao fundo", Remove),
+            ("tire o carro", Remove),
+            ("Tire as pessoas", Remove),
+            ("você pode eliminar este cabo?", Remove),
+            ("remova-o", Remove),
+            ("Remova os arranhões", Restore),
+            ("remova o ruído", Enhance),
+            ("Restaure a foto", Restore),
+            ("conserte esta foto", Restore),
+            ("Melhore o rosto", Enhance),
+            ("mais detalhes", Enhance),
+            ("Adicione um chapéu", Add),
+            ("coloque uma flor", Add),
+            ("Remova o carro e coloque uma flor", Edit),
+            ("elimine o copo e substitua por uma flor", Edit),
+            ("Remove o carro e coloca uma flor no lugar", Edit),
+            ("Substitua o carro por uma árvore", Edit),
+            ("um carro vermelho", Edit),
+        ]);
+    }
+
+    #[test]
+    fn japanese_prompts_have_their_modes() {
+        assert_modes(&[
+            ("車を消して", Remove),
+            ("車を消してください。", Remove),
+            ("背景の人を削除", Remove),
+            ("電線を取り除いてほしい", Remove),
+            ("この人を除去する", Remove),
+            ("傷を消して", Restore),
+            ("ノイズを除去して", Enhance),
+            ("古い写真を修復してください", Restore),
+            ("写真を復元", Restore),
+            ("顔を鮮明にして", Enhance),
+            ("高画質化", Enhance),
+            ("帽子を追加して", Add),
+            ("花を描いてください", Add),
+            ("車を消して花を置いて", Add),
+            ("車を消して、代わりに花にして", Edit),
+            ("車を木に置き換えて", Edit),
+            ("赤い車", Edit),
+            ("消火器", Edit),
+            ("削除ボタン", Edit),
+            ("電気を消して暗くした部屋", Edit),
+        ]);
+    }
+
+    #[test]
+    fn chinese_prompts_have_their_modes() {
+        assert_modes(&[
+            ("去掉这辆车", Remove),
+            ("请删除背景里的人。", Remove),
+            ("把这辆车去掉", Remove),
+            ("将路人移除", Remove),
+            ("帮我擦除电线", Remove),
+            ("这辆车去掉", Remove),
+            ("去掉划痕", Restore),
+            ("去除噪点", Enhance),
+            ("修复这张老照片", Restore),
+            ("把照片修复一下", Restore),
+            ("增强面部", Enhance),
+            ("让它更清晰", Enhance),
+            ("增加细节", Enhance),
+            ("添加一顶帽子", Add),
+            ("加一朵花", Add),
+            ("去掉这辆车，换成一朵花", Edit),
+            ("把车去掉并加上一棵树", Edit),
+            ("把车换成树", Edit),
+            ("一辆红色的车", Edit),
+            ("加拿大国旗", Edit),
+            ("一个正在擦除黑板的人", Edit),
+            ("改成红色，不要去掉", Edit),
+            ("去掉模糊的人", Remove),
+        ]);
+    }
+
+    #[test]
+    fn english_prompts_are_not_taken_for_others() {
+        assert_modes(&[
+            ("remove a cup and put a flower there", Edit),
+            ("male face", Edit),
+            ("tire on the road", Edit),
+            ("quite dark sky", Edit),
+            ("sin city sign", Edit),
+            ("sans serif letters", Edit),
+            ("mets logo", Edit),
+            ("retire early", Edit),
+            ("die cast car", Edit),
+            ("remove the weg sign", Remove),
+        ]);
+    }
+}
