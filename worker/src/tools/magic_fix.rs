@@ -150,9 +150,14 @@ pub async fn magic_fix(
         .await?;
     let size = (picture.width, picture.height);
     let mut assignments = Vec::new();
-    for (mask, model) in [(strokes, Some(&models.bound)), (areas, models.clarifier.as_ref())] {
+    let parts = [
+        (strokes, Some(&models.bound), mode),
+        // Bound to `enhance`, it need not know how to restore.
+        (areas, models.clarifier.as_ref(), FixMode::Enhance),
+    ];
+    for (mask, model, mode) in parts {
         if let (Some(mask), Some(model)) = (mask, model) {
-            let model = FixModel::new(model, tile_memory_bytes)?;
+            let model = FixModel::new(model, mode, tile_memory_bytes)?;
             assignments.push(Assignment::plan(&mut steps, mask, model, &request, size).await?);
         }
     }
@@ -294,6 +299,8 @@ async fn finish<P: Fn(Stage)>(
 /// A model and how to use it for a fix.
 struct FixModel<'a> {
     handle: &'a ModelHandle,
+    /// The mode in which a painter paints.
+    mode: FixMode,
     canvas: Canvas,
     /// Whether the output equals the input outside the hole, so that no fading or color matching is needed.
     keeps_known: bool,
@@ -310,19 +317,23 @@ enum Kind {
 }
 
 impl<'a> FixModel<'a> {
-    fn new(handle: &'a ModelHandle, tile_memory_bytes: u64) -> Result<Self, ToolError> {
+    fn new(
+        handle: &'a ModelHandle,
+        mode: FixMode,
+        tile_memory_bytes: u64,
+    ) -> Result<Self, ToolError> {
         match handle.task() {
             Task::Upscale(_) => {
                 let net = Box::new(Upscaler::new(handle.clone())?);
                 let kind = Kind::Clarifier { net, tile_memory_bytes };
-                Ok(Self { handle, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
+                Ok(Self { handle, mode, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
                     ToolError::Model(format!("{} cannot paint", handle.identity()))
                 })?;
                 let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
-                Ok(Self { handle, canvas, keeps_known, kind: Kind::Painter })
+                Ok(Self { handle, mode, canvas, keeps_known, kind: Kind::Painter })
             }
         }
     }
@@ -350,7 +361,7 @@ impl<'a> FixModel<'a> {
                     height: crop.height,
                     rgb: crop.rgb.clone(),
                     hole: crop.hole.clone(),
-                    mode: request.mode,
+                    mode: self.mode,
                     prompt: request.prompt.text().to_owned(),
                     caption: request.prompt.caption(),
                     seed,

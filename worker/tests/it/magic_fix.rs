@@ -1,5 +1,6 @@
 //! Magic Fix: pixels that must not change, each kind of model, and whole jobs through a worker process.
 
+use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,11 @@ use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use retouch_worker::tools::{Settings, ToolError};
 use sqlx::PgPool;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::Services;
-use crate::{load, repository};
+use crate::{copy, load, repository};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -240,6 +242,21 @@ async fn restore_fills_scratches_and_clarifies_areas() {
     assert_eq!(made.model.name, "classical");
     let made = fix(input, disc(300, 280, 60), "restore", &models).await.expect("done");
     assert_eq!(made.model.name, "upscale");
+}
+
+#[tokio::test]
+async fn an_area_to_restore_needs_a_model_that_only_enhances() {
+    let models = TempDir::new().expect("a folder");
+    let folder = models.path().join("sd-inpaint");
+    copy(&repository().join("models/tiny/sd-inpaint"), &folder);
+    let manifest = fs::read_to_string(folder.join("model.toml")).expect("read");
+    let enhancing = manifest.replace("[strength]", "[strength]\nenhance = 1.0");
+    fs::write(folder.join("model.toml"), enhancing).expect("written");
+    let clarifier = Some(load(&folder).await.expect("it loads"));
+    let models = FixModels { clarifier, ..only(tiny("classical").await) };
+    let input = png(picture(300, 280));
+    let made = fix(input, disc(300, 280, 60), "restore", &models).await.expect("done");
+    assert_eq!(made.model.name, "sd-inpaint");
 }
 
 #[tokio::test]
