@@ -297,7 +297,7 @@ mod tests {
                 Canvas { side: 64, fit: Fit::Square, ..FIXED },
             ][round % 4];
             let (mut after, mut left) = (before.clone(), effective.clone());
-            for region in plan(&effective, size, canvas) {
+            for region in plan(&effective, size, canvas, true) {
                 let crop = crop(&after, &left, &region, canvas).expect("a crop");
                 let painted = (0..crop.rgb.len()).map(|_| noise.below(256) as u8).collect();
                 stitch(&mut after, &mut left, &crop, painted, round % 2 == 0).expect("stitched");
@@ -316,7 +316,7 @@ mod tests {
         let before = picture(200, 150, &mut noise);
         let mut mask = strokes(200, 150, &mut noise).effective(6);
         let mut after = before.clone();
-        for region in plan(&mask, (200, 150), FREE) {
+        for region in plan(&mask, (200, 150), FREE, true) {
             let crop = crop(&after, &mask, &region, FREE).expect("a crop");
             let painted = crop.rgb.clone();
             stitch(&mut after, &mut mask, &crop, painted, true).expect("stitched");
@@ -437,7 +437,7 @@ mod tests {
             on[y * 128 + 50..y * 128 + 80].fill(true);
         }
         let mut mask = Mask::new(128, 128, on).expect("a mask").effective(0);
-        let region = plan(&mask, (128, 128), FREE).remove(0);
+        let region = plan(&mask, (128, 128), FREE, true).remove(0);
         let crop = crop(&before, &mask, &region, FREE).expect("a crop");
         let cast = crop.rgb.iter().map(|sample| sample / 2 + 40).collect();
         let mut after = before.clone();

@@ -233,10 +233,11 @@ impl<'a> Assignment<'a> {
     ) -> Result<Self, ToolError> {
         let FixModel { canvas, keeps_known, .. } = model;
         let (reach, is_mask_exact) = (Reach::of(request.mode).pixels(size), request.is_mask_exact);
+        let cuts_strokes = !request.mode.needs_words();
         let (mask, regions, is_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
                 let mask = if is_mask_exact { mask.exact(reach) } else { mask.effective(reach) };
-                let regions = patch::plan(&mask, size, canvas);
+                let regions = patch::plan(&mask, size, canvas, cuts_strokes);
                 // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
                 let is_seamless =
                     keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
