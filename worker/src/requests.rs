@@ -1,6 +1,7 @@
 //! Answers requests of one kind from Redis, one at a time. It runs beside the consumer and takes no slot, because the
 //! person who waits for the reply must not wait for a job.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use retouch_core::queue::{Pending, Queue, Reply, Request};
@@ -15,6 +16,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub trait Answerer: Send {
     /// The kind.
     type To: Request + 'static;
+
+    /// Whether an answer that comes too late for its caller is finished, because it makes the next one faster.
+    const FINISHES_LATE: bool;
 
     /// Frees what is no longer needed; called about once a second.
     fn tidy(&mut self) {}
@@ -41,9 +45,15 @@ pub async fn answer<A: Answerer>(
         }
         match requests.next().await {
             Ok(Some(Pending { request, time_left })) => {
-                let answering = answerer.answer(&request);
-                let Ok(reply) = tokio::time::timeout(time_left, answering).await else {
+                let mut answering = pin!(answerer.answer(&request));
+                let Ok(reply) = tokio::time::timeout(time_left, &mut answering).await else {
                     tracing::warn!(kind, "A request took too long");
+                    if A::FINISHES_LATE {
+                        tokio::select! {
+                            () = stop.cancelled() => {}
+                            _ = answering => {}
+                        }
+                    }
                     continue;
                 };
                 if let Err(error) = queue.reply::<A::To>(request.id(), reply).await {

@@ -66,6 +66,8 @@ impl Sampler {
 impl Answerer for Sampler {
     type To = SampleRequest;
 
+    const FINISHES_LATE: bool = false;
+
     async fn answer(&mut self, request: &SampleRequest) -> SampleReply {
         let reply = self.upscale(request).await;
         if let Err(SampleFailure::Failed(reason)) = &reply {

@@ -67,6 +67,9 @@ struct Selecting {
 impl Answerer for Selecting {
     type To = SelectionRequest;
 
+    /// The next click finds the picture, and what models found in it.
+    const FINISHES_LATE: bool = true;
+
     fn tidy(&mut self) {
         self.cache.forget_idle();
     }

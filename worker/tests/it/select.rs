@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use retouch_core::ImageId;
@@ -12,7 +13,9 @@ use retouch_core::selection::{
 };
 use retouch_core::storage::image_key;
 use retouch_standins::testing::{eventually, image};
+use retouch_worker::requests::{self, Answerer};
 use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
 
 use crate::process::{Services, picture};
 
@@ -98,6 +101,42 @@ async fn a_worker_without_memory_for_it_does_not_select(pool: PgPool) {
     let request = SelectionRequest::new(ImageId::new(), "x".into(), (64, 48), click(3, 4));
     let reply = services.queue.request(request, Duration::from_secs(5)).await;
     assert!(matches!(reply, Err(RequestError::NoWorker)), "{reply:?}");
+}
+
+/// Takes longer than its caller waits.
+struct Slow {
+    answered: Arc<AtomicU32>,
+}
+
+impl Answerer for Slow {
+    type To = SelectionRequest;
+
+    const FINISHES_LATE: bool = true;
+
+    async fn answer(&mut self, _: &SelectionRequest) -> SelectionReply {
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        Err(SelectionFailure::NothingFound)
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_click_that_takes_too_long_is_finished_for_the_next_one(pool: PgPool) {
+    let services = Services::start(pool, 4).await;
+    let (answered, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
+    let slow = Slow { answered: Arc::clone(&answered) };
+    tokio::spawn(requests::answer(slow, services.queue.clone(), || true, stop.clone()));
+    let late = eventually(TIMEOUT, "a worker listens", || async {
+        let request = SelectionRequest::new(ImageId::new(), "x".into(), (64, 48), click(3, 4));
+        match services.queue.request(request, Duration::from_millis(300)).await {
+            Err(RequestError::NoWorker) => None,
+            other => Some(other),
+        }
+    });
+    assert!(matches!(late.await, Err(RequestError::TimedOut)));
+    let finished = || async { (answered.load(Ordering::SeqCst) == 1).then_some(()) };
+    eventually(Duration::from_secs(10), "the answer is finished", finished).await;
+    stop.cancel();
 }
 
 #[tokio::test(flavor = "multi_thread")]
