@@ -5,7 +5,6 @@ mod enlarge;
 use std::ops::Range;
 
 use ndarray::{Array4, Axis};
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::edges::{Map, refine};
@@ -39,8 +38,8 @@ pub enum Edges<'a> {
     OfPicture(&'a Array4<u8>),
 }
 
-/// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, multiplied
-/// by the picture's own alpha. The map covers the model's input, in which the picture lies in `frame`; both may have
+/// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, whose
+/// own alpha is ignored. The map covers the model's input, in which the picture lies in `frame`; both may have
 /// different sizes.
 ///
 /// # Errors
@@ -70,11 +69,6 @@ pub fn to_alpha(
         let part = part.as_ref().map(|part| part.as_standard_layout());
         let small = part.as_ref().and_then(|part| part.as_slice());
         refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture, small)?;
-    }
-    if let Some(own) = &picture.alpha {
-        alpha.par_iter_mut().zip(own.par_iter()).with_min_len(1 << 16).for_each(|(value, own)| {
-            *value = multiply(*value, *own);
-        });
     }
     Ok(alpha)
 }
@@ -267,9 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_alpha_is_multiplied_in() {
+    fn the_picture_alpha_is_left_to_the_cutout() {
         let own = Some(vec![255, 128, 0, 51]);
-        assert_eq!(alpha([1.0; 4], MapRange::Clip, own), Ok(vec![255, 128, 0, 51]));
+        assert_eq!(alpha([1.0; 4], MapRange::Clip, own), Ok(vec![255; 4]));
         assert_eq!(multiply(128, 128), 64);
     }
 }

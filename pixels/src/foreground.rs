@@ -19,6 +19,7 @@ use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use crate::Picture;
+use crate::alpha::multiply;
 use pyramid::{Level, Sample};
 
 /// The largest number of blocks along the picture's longest side. A 12 MP photo gets blocks of 8 × 8 pixels, about as
@@ -41,7 +42,7 @@ const RUN: usize = 32;
 
 /// Cuts the subject out of a picture: returns R, G, B, A of every pixel, with straight (not premultiplied) colors.
 ///
-/// `alpha` has one byte per pixel of `picture`.
+/// `alpha` has one byte per pixel of `picture` and does not include the picture's own.
 pub fn cut_out(picture: &Picture, alpha: &[u8]) -> Vec<u8> {
     let colors = EdgeColors::estimate(picture, alpha);
     let mut rgba = vec![0; alpha.len() * 4];
@@ -70,7 +71,7 @@ impl EdgeColors {
     }
 
     /// Cuts the subject out of some rows: writes R, G, B, A of their pixels to `out`, with straight colors. `picture` and
-    /// `alpha` are those of the estimate.
+    /// `alpha` are those of the estimate; the picture's own alpha is multiplied in.
     pub fn cut_out(&self, picture: &Picture, alpha: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = picture.width as usize;
         let mut line = self.guesses.as_ref().map(|guesses| Line::new(guesses, &self.grid));
@@ -80,7 +81,21 @@ impl EdgeColors {
             if let Some(line) = &mut line {
                 line.move_to(y);
             }
-            write_row(rgb, &alpha[row], line.as_mut(), out.as_chunks_mut().0);
+            let out = out.as_chunks_mut().0;
+            write_row(rgb, &alpha[row.clone()], line.as_mut(), out);
+            if let Some(own) = &picture.alpha {
+                multiply_alpha(out, &own[row]);
+            }
+        }
+    }
+}
+
+/// Multiplies the alpha of pixels. Those that become transparent become 0.
+fn multiply_alpha(pixels: &mut [[u8; 4]], factors: &[u8]) {
+    for (pixel, factor) in pixels.iter_mut().zip(factors) {
+        pixel[3] = multiply(pixel[3], *factor);
+        if pixel[3] == 0 {
+            *pixel = [0; 4];
         }
     }
 }
@@ -282,7 +297,8 @@ impl Grid {
         Guesses { foreground, background }
     }
 
-    /// Returns the weighted means of a block's pixels as foreground and as background.
+    /// Returns the weighted means of a block's pixels as foreground and as background. A pixel counts as much as it is
+    /// visible.
     fn evidence(
         &self,
         picture: &Picture,
@@ -299,10 +315,11 @@ impl Grid {
         for y in top..bottom {
             let run = y * self.width + left..y * self.width + right;
             let rgb = picture.rgb[run.start * 3..run.end * 3].chunks_exact(3);
-            for (rgb, alpha) in rgb.zip(&alpha[run]) {
+            for (rgb, at) in rgb.zip(run) {
                 let rgb = [rgb[0], rgb[1], rgb[2]].map(f32::from);
-                foreground.add(rgb, confidence[usize::from(*alpha)]);
-                background.add(rgb, confidence[usize::from(u8::MAX - *alpha)]);
+                let visible = picture.alpha.as_ref().map_or(1.0, |own| f32::from(own[at]) / 255.0);
+                foreground.add(rgb, confidence[usize::from(alpha[at])] * visible);
+                background.add(rgb, confidence[usize::from(u8::MAX - alpha[at])] * visible);
             }
         }
         let share = 1.0 / ((right - left) * (bottom - top)) as f32;
@@ -354,6 +371,32 @@ mod tests {
             assert_eq!(pixel[..3], *rgb);
         }
         assert!(rgba[64 * 4..128 * 4].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn a_soft_edge_that_the_picture_already_has_keeps_its_color() {
+        // The color is pure; what lies under transparent pixels does not matter.
+        let own = ramp(200, 20, [0.0; 3], [0.0; 3]).1;
+        let color = [120, 80, 60];
+        for hidden in [[0; 3], [255; 3]] {
+            let visible = own.iter().map(|own| if *own > 0 { color } else { hidden });
+            let picture = Picture {
+                rgb: visible.flatten().collect(),
+                alpha: Some(own.clone()),
+                ..ramp(200, 20, [0.0; 3], [0.0; 3]).0
+            };
+            let subject = vec![255; own.len()];
+            for subject in [&subject, &own] {
+                let rgba = cut_out(&picture, subject);
+                for (pixel, (own, subject)) in
+                    rgba.as_chunks().0.iter().zip(own.iter().zip(subject))
+                {
+                    let alpha = multiply(*own, *subject);
+                    let [r, g, b] = if alpha > 0 { color } else { [0; 3] };
+                    assert_eq!(*pixel, [r, g, b, alpha], "hidden: {hidden:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -74,6 +74,32 @@ async fn odd_sizes_are_kept() {
     }
 }
 
+fn png(picture: &RgbaImage) -> Vec<u8> {
+    let mut png = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut png, image::ImageFormat::Png).expect("it encodes");
+    png.into_inner()
+}
+
+#[tokio::test]
+async fn a_soft_edge_that_the_picture_already_has_keeps_its_color() {
+    let model = u2netp().await;
+    // A disc of one color, on hidden black.
+    let disc = RgbaImage::from_fn(256, 256, |x, y| {
+        let distance = (x as f32 - 128.0).hypot(y as f32 - 128.0);
+        match ((80.0 - distance) / 16.0 + 0.5).clamp(0.0, 1.0) {
+            0.0 => image::Rgba([0; 4]),
+            alpha => image::Rgba([120, 80, 60, (alpha * 255.0).round() as u8]),
+        }
+    });
+    let made = decoded(&cut(&model, png(&disc)).await.expect("it is cut").png);
+    let visible = made.pixels().filter(|pixel| pixel[3] > 0);
+    let worst = visible.flat_map(|pixel| {
+        pixel.0[..3].iter().zip([120_u8, 80, 60]).map(|(made, color)| made.abs_diff(color))
+    });
+    let worst = worst.max().expect("the disc is found");
+    assert!(worst <= 1, "a color is {worst} levels off");
+}
+
 #[tokio::test]
 async fn stages_are_announced_in_order() {
     let model = tiny().await;
