@@ -1,6 +1,12 @@
 //! A picture in memory.
 
+use rayon::prelude::*;
+
 use crate::icc;
+use crate::over::over;
+
+/// What shows through in [`Picture::on_gray`].
+const GRAY: [u8; 4] = [128, 128, 128, u8::MAX];
 
 /// A decoded picture: 8-bit RGB, upright, rows from the top without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,22 @@ impl Picture {
         let alpha = alpha.iter().any(|value| *value != u8::MAX).then_some(alpha);
         let icc = icc.filter(|profile| icc::describes(profile, *b"RGB "));
         Self { width, height, rgb: samples, alpha, gray: false, icc }
+    }
+
+    /// Puts the picture on gray, which makes it opaque. Nets and the search for edges take no alpha, and the colors under
+    /// transparent pixels are arbitrary. Spreading visible colors instead hides shapes of one color from a net.
+    pub fn on_gray(mut self) -> Self {
+        if let Some(alpha) = self.alpha.take() {
+            let runs = self.rgb.par_chunks_mut(3 << 16).zip(alpha.par_chunks(1 << 16));
+            runs.for_each(|(rgb, alpha)| {
+                for (pixel, alpha) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(alpha) {
+                    let [r, g, b] = *pixel;
+                    let [seen @ .., _] = over([r, g, b, *alpha], GRAY);
+                    *pixel = seen;
+                }
+            });
+        }
+        self
     }
 
     /// Returns the number of pixels.

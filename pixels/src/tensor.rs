@@ -32,14 +32,15 @@ impl Normalization {
         Self { divide_by: Divisor::Constant(1.0), mean: [0.0; 3], std: [1.0; 3] };
 }
 
-/// Resizes a picture to `size` (width, height) as `framing` says, to bytes `[1, height, width, 3]`. Ignores alpha.
+/// Resizes a picture to `size` (width, height) as `framing` says, to bytes `[1, height, width, 3]`. Ignores alpha: see
+/// [`Picture::on_gray`].
 pub fn to_bytes(picture: &Picture, size: (u32, u32), framing: Framing) -> Array4<u8> {
     let shape = (1, size.1 as usize, size.0 as usize, 3);
     Array4::from_shape_vec(shape, framed(picture, size, framing)).expect("three bytes per pixel")
 }
 
 /// Resizes a picture to `size` (width, height) as `framing` says, and normalizes it to f32 `[1, 3, height, width]`.
-/// Ignores alpha.
+/// Ignores alpha: see [`Picture::on_gray`].
 pub fn to_tensor(
     picture: &Picture,
     size: (u32, u32),

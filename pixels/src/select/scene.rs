@@ -47,8 +47,9 @@ impl Rgb {
 }
 
 impl Scene {
-    /// Prepares a picture. Ignores its alpha.
+    /// Prepares a picture. Transparent pixels are gray, so the edge of a cutout stays an edge.
     pub fn new(picture: Picture) -> Self {
+        let picture = picture.on_gray();
         let (width, height) = (picture.width, picture.height);
         let longest = width.max(height);
         let reduced = if longest > MAX_SIDE {

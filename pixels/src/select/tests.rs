@@ -204,3 +204,15 @@ fn the_file_has_one_bit_per_pixel_and_the_size_of_the_picture() {
     let on: Vec<_> = mask.into_raw().into_iter().map(|value| value == 255).collect();
     assert_eq!(on, selection.pixels());
 }
+
+#[test]
+fn what_lies_under_transparent_pixels_does_not_matter() {
+    let cut = |hidden: [u8; 3]| {
+        let rgb = [[200, 80, 60], hidden, [60, 110, 90]].concat();
+        let alpha = Some(vec![255, 0, 128]);
+        let scene = Scene::new(Picture { width: 3, height: 1, rgb, alpha, gray: false, icc: None });
+        scene.cut(Region::whole((3, 1)), 1).rgb
+    };
+    assert_eq!(cut([0; 3]), cut([250, 10, 30]));
+    assert_eq!(cut([0; 3])[..3], [200, 80, 60]);
+}

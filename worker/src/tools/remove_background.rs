@@ -65,16 +65,18 @@ pub async fn remove_background(
 
     let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
     let announcement = model.announce();
-    let (contract, picture, input) = steps
+    let (contract, picture, seen, input) = steps
         .on_pixels(Stage::Preprocess, move || {
-            let input = contract.input.to_bytes(&picture);
-            Ok((contract, picture, input))
+            let seen = picture.alpha.is_some().then(|| picture.clone().on_gray());
+            let input = contract.input.to_bytes(seen.as_ref().unwrap_or(&picture));
+            Ok((contract, picture, seen, input))
         })
         .await?;
     let map = steps.on_model(model, announcement, input.clone()).await?.into_maps()?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
-            let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture(&input))?;
+            let seen = seen.as_ref().unwrap_or(&picture);
+            let alpha = contract.to_alpha(&map, seen, Edges::OfPicture(&input))?;
             Ok((picture, alpha))
         })
         .await?;

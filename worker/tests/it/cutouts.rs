@@ -74,10 +74,37 @@ async fn odd_sizes_are_kept() {
     }
 }
 
+/// Returns the golden cat of u2netp as a cutout, with this color where it is transparent.
+fn cat(hidden: [u8; 3]) -> RgbaImage {
+    let golden = |name: &str| {
+        let path = crate::repository().join("models/u2netp/golden").join(name);
+        image::load_from_memory(&crate::read(&path)).expect("it decodes")
+    };
+    let (mut cat, alpha) = (golden("cat.png").into_rgba8(), golden("cat-alpha.png").into_luma8());
+    for (pixel, alpha) in cat.pixels_mut().zip(alpha.pixels()) {
+        pixel[3] = alpha[0];
+        if alpha[0] == 0 {
+            pixel.0[..3].copy_from_slice(&hidden);
+        }
+    }
+    cat
+}
+
 fn png(picture: &RgbaImage) -> Vec<u8> {
     let mut png = std::io::Cursor::new(Vec::new());
     picture.write_to(&mut png, image::ImageFormat::Png).expect("it encodes");
     png.into_inner()
+}
+
+#[tokio::test]
+async fn invisible_colors_do_not_decide_what_the_subject_is() {
+    let model = u2netp().await;
+    let on_black = cut(&model, png(&cat([0; 3]))).await.expect("it is cut").png;
+    let on_pink = cut(&model, png(&cat([250, 90, 180]))).await.expect("it is cut").png;
+    assert!(on_black == on_pink, "both look the same");
+    let sum = |cat: &RgbaImage| cat.pixels().map(|pixel| f64::from(pixel[3])).sum::<f64>();
+    let kept = sum(&decoded(&on_black)) / sum(&cat([0; 3]));
+    assert!(kept > 0.75, "{:.1} % of the cat are left", kept * 100.0);
 }
 
 #[tokio::test]
