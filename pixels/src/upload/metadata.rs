@@ -19,7 +19,7 @@ const COM: u8 = 0xfe;
 
 /// The flags of a WebP's extended header (RFC 9649, 2.7).
 const HAS_PROFILE: u8 = 0x20;
-const HAS_EXIF_OR_XMP: u8 = 0x0c;
+const HAS_ALPHA: u8 = 0x10;
 
 /// Copies a JPEG up to its end marker; `None` if it is damaged.
 pub(super) fn strip_jpeg(jpeg: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
@@ -92,7 +92,7 @@ pub(super) fn strip_png(png: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
     }
 }
 
-/// Copies a WebP (RFC 9649); `None` if it is damaged.
+/// Copies a still WebP (RFC 9649); `None` if it is damaged.
 pub(super) fn strip_webp(webp: &[u8]) -> Option<Vec<u8>> {
     let length = u32::from_le_bytes(*webp.get(4..8)?.first_chunk()?) as usize;
     let webp = webp.get(..length.checked_add(8)?)?;
@@ -106,20 +106,17 @@ pub(super) fn strip_webp(webp: &[u8]) -> Option<Vec<u8>> {
         let chunk = webp.get(at..at + 8 + length)?;
         at += chunk.len() + length % 2;
         match &head[..4] {
-            b"EXIF" | b"XMP " => continue,
-            b"ICCP" if length > MAX_PROFILE_BYTES => continue,
-            b"ICCP" => has_profile = true,
-            _ => {}
+            b"ICCP" if length <= MAX_PROFILE_BYTES => has_profile = true,
+            b"VP8X" | b"VP8 " | b"VP8L" | b"ALPH" => {}
+            _ => continue,
         }
         kept.extend_from_slice(chunk);
         kept.resize(kept.len() + length % 2, 0);
     }
     if kept.get(12..16) == Some(b"VP8X") {
-        let flags = kept.get_mut(20)?;
-        *flags &= !HAS_EXIF_OR_XMP;
-        if !has_profile {
-            *flags &= !HAS_PROFILE;
-        }
+        let [flags, reserved @ ..] = kept.get_mut(20..24)?.first_chunk_mut::<4>()?;
+        *flags &= if has_profile { HAS_ALPHA | HAS_PROFILE } else { HAS_ALPHA };
+        reserved.fill(0);
     }
     let length = u32::try_from(kept.len() - 8).ok()?;
     kept[4..8].copy_from_slice(&length.to_le_bytes());

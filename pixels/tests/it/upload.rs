@@ -145,6 +145,36 @@ fn a_webp_loses_its_metadata_and_still_opens() {
 }
 
 #[test]
+fn a_webp_keeps_nothing_but_its_picture_and_profile() {
+    let chunk = |name: &[u8; 4], contents: &[u8]| {
+        let mut chunk = [&name[..], &(contents.len() as u32).to_le_bytes(), contents].concat();
+        chunk.resize(chunk.len() + chunk.len() % 2, 0);
+        chunk
+    };
+    for (width, alpha) in [(30, 255), (31, 90)] {
+        let pixels = image::RgbaImage::from_pixel(width, 20, image::Rgba([9, 8, 7, alpha]));
+        let mut plain = std::io::Cursor::new(Vec::new());
+        pixels.write_to(&mut plain, image::ImageFormat::WebP).unwrap();
+        let plain = plain.into_inner();
+        // The flags announce a profile, EXIF, XMP, and what is reserved.
+        let header = [0xfd, 0xff, 0xff, 0xff, width as u8 - 1, 0, 0, 19, 0, 0];
+        let mut file = plain[..12].to_vec();
+        file.extend(chunk(b"VP8X", &header));
+        file.extend(&plain[12..]);
+        for name in [b"C2PA", b"JUNK", b"ANIM", b"XMP ", b"EXIF"] {
+            file.extend(chunk(name, b"somebody's GPS"));
+        }
+        let length = (file.len() - 8) as u32;
+        file[4..8].copy_from_slice(&length.to_le_bytes());
+        let stored = prepare(&file.into()).unwrap().bytes;
+        assert!(!contains(&stored, b"somebody"), "alpha {alpha}");
+        assert_eq!(stored.len(), plain.len() + 18, "the extended header and the pixels");
+        assert_eq!(stored[20..24], [0x10, 0, 0, 0], "only alpha is left of the flags");
+        assert_eq!(image::load_from_memory(&stored).unwrap().to_rgba8(), pixels);
+    }
+}
+
+#[test]
 fn the_thumbnail_keeps_transparency() {
     let pixels = image::RgbaImage::from_fn(1000, 500, |x, _| {
         image::Rgba([200, 10, 10, if x < 500 { 0 } else { 255 }])
