@@ -7,6 +7,7 @@
 mod foreign;
 mod header;
 mod jpeg_segments;
+pub(crate) mod png_chunks;
 mod png_rows;
 mod webp_tables;
 

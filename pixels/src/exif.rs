@@ -40,6 +40,11 @@ pub struct Exif {
     is_little: bool,
 }
 
+/// Returns a block from its byte order mark.
+pub(crate) fn without_prefix(block: &[u8]) -> &[u8] {
+    block.strip_prefix(PREFIX).unwrap_or(block)
+}
+
 impl Exif {
     /// Reads the block of a PNG, JPEG or WebP; `None` if it has none, or one that is damaged or too large to keep.
     pub fn of(file: &[u8]) -> Option<Self> {
@@ -55,7 +60,7 @@ impl Exif {
 
     /// Reads a block that starts like a TIFF; `None` if it is damaged or too large to keep.
     pub fn parse(block: &[u8]) -> Option<Self> {
-        let block = block.strip_prefix(PREFIX).unwrap_or(block);
+        let block = without_prefix(block);
         let is_little = match block.first_chunk()? {
             b"II*\0" => true,
             b"MM\0*" => false,

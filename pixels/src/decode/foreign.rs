@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::png_chunks::chunks_before_pixels;
+
 /// How far into a file an SVG may start, in bytes: after a prolog and comments.
 const SVG_PROLOG_BYTES: usize = 4096;
 /// TIFF tags (TIFF 6.0, TIFF/EP, DNG 1.7).
@@ -116,23 +118,9 @@ pub(super) fn animation(file: &[u8]) -> Option<Foreign> {
 /// An animation announces itself and the number of its frames before its pixels (PNG 3, 4.9 and 11.3.5.1). Some programs
 /// announce a single frame, which is a still picture.
 fn is_animated_png(png: &[u8]) -> bool {
-    let mut at = 8_usize;
-    while let (Some(length), Some(kind)) =
-        (png.get(at..at + 4).and_then(|bytes| bytes.first_chunk()), png.get(at + 4..at + 8))
-    {
-        match kind {
-            b"acTL" => {
-                let frames = png.get(at + 8..).and_then(|bytes| bytes.first_chunk());
-                return frames.is_some_and(|frames| u32::from_be_bytes(*frames) > 1);
-            }
-            b"IDAT" => return false,
-            _ => at = at.saturating_add(u32::from_be_bytes(*length) as usize + 12),
-        }
-        if at > png.len() {
-            return false;
-        }
-    }
-    false
+    let control = chunks_before_pixels(png).find(|chunk| chunk.name == b"acTL");
+    let frames = control.and_then(|chunk| chunk.data.first_chunk());
+    frames.is_some_and(|frames| u32::from_be_bytes(*frames) > 1)
 }
 
 /// Programs mark animations with the extension that says how often to repeat.
@@ -314,11 +302,12 @@ mod tests {
 
     #[test]
     fn animations_in_accepted_formats_are_found() {
-        let mut apng = b"\x89PNG\r\n\x1a\n\0\0\0\x01IHDR.\0\0\0\0\0\0\0\x08acTL\0\0\0\x02".to_vec();
-        assert_eq!(animation(&apng), Some(Foreign::Animation("APNG")));
-        *apng.last_mut().expect("the number of frames") = 1;
-        assert_eq!(animation(&apng), None);
-        let still = b"\x89PNG\r\n\x1a\n\0\0\0\x01IDAT.\0\0\0\0\0\0\0\x08acTL";
+        let frames = b"\x89PNG\r\n\x1a\n\0\0\0\x01IHDR.\0\0\0\0\0\0\0\x08acTL\0\0\0";
+        let apng = |count: u8| [&frames[..], &[count], &[0; 8]].concat();
+        assert_eq!(animation(&apng(2)), Some(Foreign::Animation("APNG")));
+        assert_eq!(animation(&apng(1)), None);
+        let still =
+            b"\x89PNG\r\n\x1a\n\0\0\0\x01IDAT.\0\0\0\0\0\0\0\x08acTL\0\0\0\x02\0\0\0\0\0\0\0\0";
         assert_eq!(animation(still), None);
         let mut webp = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\x02".to_vec();
         assert_eq!(animation(&webp), Some(Foreign::Animation("WebP")));

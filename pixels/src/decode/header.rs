@@ -8,7 +8,9 @@ use image::{ColorType, ImageDecoder};
 
 use super::foreign::Foreign;
 use super::jpeg_segments::JpegSegments;
+use super::png_chunks::{chunks, chunks_before_pixels};
 use super::webp_tables;
+use crate::exif::without_prefix;
 use crate::{Limits, PixelError, preview};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
@@ -125,18 +127,9 @@ impl Header {
     }
 }
 
-/// Returns the EXIF block of a PNG, if it comes before the pixels.
+/// Returns the EXIF block of a PNG, from the byte order mark. It may come after the pixels (PNG 3, 5.6).
 pub(super) fn png_exif(bytes: &[u8]) -> Option<&[u8]> {
-    let mut at = 8;
-    loop {
-        let length = u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize;
-        let end = (at + 8).checked_add(length)?;
-        match bytes.get(at + 4..at + 8)? {
-            b"eXIf" => return bytes.get(at + 8..end),
-            b"IDAT" => return None,
-            _ => at = end.checked_add(4)?,
-        }
-    }
+    chunks(bytes).find(|chunk| chunk.name == b"eXIf").map(|chunk| without_prefix(chunk.data))
 }
 
 /// PNGs are decoded row by row, right into the planes of the picture.
@@ -149,21 +142,10 @@ fn png(bytes: &[u8]) -> Result<Header, PixelError> {
     let (Some(width), Some(height), Some(color)) = (field(16), field(20), bytes.get(25)) else {
         return Err(unreadable("it ends within its header"));
     };
-    let (mut has_alpha, mut orientation) = (color & 4 != 0, Orientation::NoTransforms);
-    let mut at = 8;
-    while let (Some(length), Some(kind)) = (field(at), bytes.get(at + 4..at + 8)) {
-        let end = (at + 8).saturating_add(length as usize);
-        match kind {
-            b"IDAT" => break,
-            b"tRNS" => has_alpha = true,
-            b"eXIf" => {
-                let exif = bytes.get(at + 8..end).and_then(Orientation::from_exif_chunk);
-                orientation = exif.unwrap_or(orientation);
-            }
-            _ => {}
-        }
-        at = end.saturating_add(4);
-    }
+    let has_alpha =
+        color & 4 != 0 || chunks_before_pixels(bytes).any(|chunk| chunk.name == b"tRNS");
+    // Unreadable metadata does not make the picture unreadable.
+    let orientation = png_exif(bytes).and_then(Orientation::from_exif_chunk);
     let pixels = u64::from(width) * u64::from(height);
     let picture = pixels * if has_alpha { 4 } else { 3 };
     let format = FileFormat::Png;
@@ -171,7 +153,7 @@ fn png(bytes: &[u8]) -> Result<Header, PixelError> {
         format,
         width,
         height,
-        orientation,
+        orientation: orientation.unwrap_or(Orientation::NoTransforms),
         file: 0,
         decoder: picture,
         picture,
@@ -223,12 +205,13 @@ fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
         (false, false, _) => 2 * 3 + 2 * 4,
     };
     let pixels = u64::from(width) * u64::from(height);
+    let exif = decoder.exif_metadata().ok().flatten();
+    let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(without_prefix(&exif)));
     Ok(Header {
         format: FileFormat::WebP,
         width,
         height,
-        // Unreadable metadata does not make the picture unreadable.
-        orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        orientation: orientation.unwrap_or(Orientation::NoTransforms),
         file: 0,
         // The decoder copies metadata.
         decoder: pixels * doubled / 2 + bytes.len() as u64 + webp_tables::bytes(bytes),

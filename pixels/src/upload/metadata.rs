@@ -3,6 +3,7 @@
 //!
 //! The file is copied piece by piece, because a list of its pieces could take many times its size.
 
+use crate::decode::png_chunks::chunks;
 use crate::icc::MAX_PROFILE_BYTES;
 
 /// JPEG markers (ITU-T T.81, table B.1).
@@ -72,24 +73,20 @@ pub(super) fn strip_jpeg(jpeg: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
 pub(super) fn strip_png(png: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
     let mut kept = Vec::with_capacity(png.len());
     kept.extend_from_slice(png.get(..8)?);
-    let mut at = 8;
-    loop {
-        let head = png.get(at..at + 8)?;
-        let length = u32::from_be_bytes(*head.first_chunk()?) as usize;
-        let chunk = png.get(at..at + 12 + length)?;
-        at += chunk.len();
-        if match &head[4..] {
+    for chunk in chunks(png) {
+        if match chunk.name {
             b"iCCP" => keeps_profile,
             b"IHDR" | b"PLTE" | b"IDAT" | b"IEND" | b"tRNS" | b"cHRM" | b"gAMA" | b"sBIT"
             | b"sRGB" | b"bKGD" | b"pHYs" | b"cICP" => true,
             _ => false,
         } {
-            kept.extend_from_slice(chunk);
+            kept.extend_from_slice(chunk.whole);
         }
-        if &head[4..] == b"IEND" {
+        if chunk.name == b"IEND" {
             return Some(kept);
         }
     }
+    None
 }
 
 /// Copies a still WebP (RFC 9649); `None` if it is damaged.

@@ -84,6 +84,32 @@ fn all_eight_orientations_give_the_same_picture() {
 }
 
 #[test]
+fn the_orientation_is_found_behind_a_prefix_and_after_the_pixels() {
+    let image = stored(6);
+    let prefixed = [&b"Exif\0\0"[..], &exif(6)].concat();
+    let mut png = img_parts::png::Png::from_bytes(encoded(&image, ImageFormat::Png).into())
+        .expect("it is a PNG");
+    let chunk = |data: &[u8]| img_parts::png::PngChunk::new(*b"eXIf", data.to_vec().into());
+    let mut with_prefix = png.clone();
+    with_prefix.chunks_mut().insert(1, chunk(&prefixed));
+    let end = png.chunks().len() - 1;
+    png.chunks_mut().insert(end, chunk(&exif(6)));
+    let mut webp = Vec::new();
+    image.write_with_encoder(WebPEncoder::new_lossless(&mut webp)).expect("it encodes");
+    let mut webp = img_parts::webp::WebP::from_bytes(webp.into()).expect("it is a WebP");
+    webp.set_exif(Some(prefixed.into()));
+    let files = [with_prefix.encoder().bytes(), png.encoder().bytes(), webp.encoder().bytes()];
+    for (file, name) in
+        files.iter().zip(["a prefix in PNG", "after the pixels", "a prefix in WebP"])
+    {
+        let picture = read(file);
+        assert!(picture.rgb == *upright().as_raw(), "{name}");
+        let kept = retouch_pixels::exif::Exif::of(file);
+        assert!(kept.is_some(), "{name}");
+    }
+}
+
+#[test]
 fn gray_and_sixteen_bit_pictures_become_eight_bit_rgb() {
     let gray = image::GrayImage::from_pixel(3, 2, image::Luma([90]));
     let picture = read(&encoded(&gray.into(), ImageFormat::Png));
