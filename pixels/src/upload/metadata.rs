@@ -3,6 +3,8 @@
 //!
 //! The file is copied piece by piece, because a list of its pieces could take many times its size.
 
+use std::borrow::Cow;
+
 use crate::decode::png_chunks::chunks;
 use crate::icc::MAX_PROFILE_BYTES;
 
@@ -12,7 +14,6 @@ const RST7: u8 = 0xd7;
 const EOI: u8 = 0xd9;
 const SOS: u8 = 0xda;
 const APP0: u8 = 0xe0;
-const APP1: u8 = 0xe1;
 const APP2: u8 = 0xe2;
 const APP14: u8 = 0xee;
 const APP15: u8 = 0xef;
@@ -24,13 +25,6 @@ const HAS_ALPHA: u8 = 0x10;
 
 /// Copies a JPEG up to its end marker; `None` if it is damaged.
 pub(super) fn strip_jpeg(jpeg: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
-    let is_kept = |marker: u8, contents: &[u8]| match marker {
-        APP2 => keeps_profile && contents.starts_with(b"ICC_PROFILE\0"),
-        // APP0 is the JFIF density, APP14 the Adobe color transform, which CMYK needs.
-        APP0 | APP14 => true,
-        APP1..=APP15 | COM => false,
-        _ => true,
-    };
     let mut kept = Vec::with_capacity(jpeg.len());
     kept.extend_from_slice(jpeg.get(..2)?);
     let mut at = 2;
@@ -50,8 +44,10 @@ pub(super) fn strip_jpeg(jpeg: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
             (0xff, marker) => {
                 let length = u16::from_be_bytes([*jpeg.get(at + 2)?, *jpeg.get(at + 3)?]);
                 let segment = jpeg.get(at..at + 2 + usize::from(length))?;
-                if is_kept(marker, segment.get(4..)?) {
-                    kept.extend_from_slice(segment);
+                if let Some(contents) = kept_of_segment(marker, segment.get(4..)?, keeps_profile) {
+                    kept.extend_from_slice(&[0xff, marker]);
+                    kept.extend_from_slice(&(contents.len() as u16 + 2).to_be_bytes());
+                    kept.extend_from_slice(&contents);
                 }
                 at += segment.len();
                 if marker == SOS {
@@ -66,6 +62,21 @@ pub(super) fn strip_jpeg(jpeg: &[u8], keeps_profile: bool) -> Option<Vec<u8>> {
             }
             _ => return None,
         }
+    }
+}
+
+/// Returns the contents of a JPEG's segment, as far as they are kept.
+fn kept_of_segment(marker: u8, contents: &[u8], keeps_profile: bool) -> Option<Cow<'_, [u8]>> {
+    match marker {
+        // The density (ITU-T T.871, 10.1), followed by the size of a thumbnail: none.
+        APP0 if contents.starts_with(b"JFIF\0") => {
+            Some([contents.get(..12)?, &[0, 0]].concat().into())
+        }
+        APP2 if keeps_profile && contents.starts_with(b"ICC_PROFILE\0") => Some(contents.into()),
+        // The color transform (ITU-T T.872, 6.5.3), which CMYK needs.
+        APP14 if contents.starts_with(b"Adobe") => Some(contents.get(..12)?.into()),
+        APP0..=APP15 | COM => None,
+        _ => Some(contents.into()),
     }
 }
 

@@ -175,6 +175,38 @@ fn a_webp_keeps_nothing_but_its_picture_and_profile() {
 }
 
 #[test]
+fn a_jpeg_keeps_only_what_the_segments_of_its_standards_say() {
+    let with = |segments: &[(u8, &[u8])]| {
+        let file = jpeg(1, None);
+        let mut all = file[..2].to_vec();
+        for (marker, contents) in segments {
+            all.extend([0xff, *marker]);
+            all.extend((contents.len() as u16 + 2).to_be_bytes());
+            all.extend(*contents);
+        }
+        // After the segment that the encoder wrote.
+        all.extend(&file[2 + 2 + usize::from(u16::from_be_bytes([file[4], file[5]]))..]);
+        prepare(&all.into()).unwrap().bytes
+    };
+    let thumbnail = [&b"JFIF\0\x01\x02\0\0\x48\0\x48\x02\x02"[..], b"a face, seen"].concat();
+    let adobe = b"Adobe\0\x64\0\0\0\0\x01";
+    let stored = with(&[
+        (0xe0, &thumbnail),
+        (0xe0, b"JFXX\0\x10a face, seen"),
+        (0xe0, b"AVI1 a face, seen"),
+        (0xee, b"a face, seen"),
+        (0xee, &[&adobe[..], b"a face, seen"].concat()),
+    ]);
+    assert!(!contains(&stored, b"face"));
+    assert!(contains(&stored, b"\xff\xe0\0\x10JFIF\0\x01\x02\0\0\x48\0\x48\0\0\xff"));
+    assert!(contains(&stored, &[&b"\xff\xee\0\x0e"[..], adobe].concat()));
+    for marker in [b"\xff\xe0", b"\xff\xee"] {
+        assert_eq!(stored.windows(2).filter(|pair| pair == marker).count(), 1, "{marker:?}");
+    }
+    image::load_from_memory(&stored).unwrap();
+}
+
+#[test]
 fn the_thumbnail_keeps_transparency() {
     let pixels = image::RgbaImage::from_fn(1000, 500, |x, _| {
         image::Rgba([200, 10, 10, if x < 500 { 0 } else { 255 }])
