@@ -3,9 +3,7 @@
 //! A JPEG defines its colors with an ICC profile; without one, they are sRGB. HEIC and AVIF may use numbers
 //! (ITU-T H.273) instead.
 
-use moxcms::{
-    CicpColorPrimaries, CicpProfile, ColorProfile, MatrixCoefficients, TransferCharacteristics,
-};
+use retouch_pixels::icc;
 
 use crate::library::Nclx;
 
@@ -14,7 +12,6 @@ const PQ: i32 = 16;
 /// Hybrid log-gamma (ITU-R BT.2100).
 const HLG: i32 = 18;
 const BT709: i32 = 1;
-const BT2020: i32 = 9;
 const DISPLAY_P3: i32 = 12;
 /// The brightness of white paper in HDR, in cd/m² (ITU-R BT.2408).
 const PAPER_NITS: f32 = 203.0;
@@ -33,19 +30,7 @@ impl Nclx {
 
     /// Returns the equivalent ICC profile; `None` for sRGB and indistinguishable color spaces.
     pub fn profile(self) -> Option<Vec<u8>> {
-        let color_primaries = match self.primaries {
-            BT2020 => CicpColorPrimaries::Bt2020,
-            DISPLAY_P3 => CicpColorPrimaries::Smpte432,
-            _ => return None,
-        };
-        // Programs that write numbers mean the curve of displays, whichever of the similar ones they name.
-        let profile = ColorProfile::new_from_cicp(CicpProfile {
-            color_primaries,
-            transfer_characteristics: TransferCharacteristics::Srgb,
-            matrix_coefficients: MatrixCoefficients::Identity,
-            full_range: true,
-        });
-        profile.encode().ok()
+        icc::of_primaries(u8::try_from(self.primaries).ok()?)
     }
 
     /// Maps RGBA of high dynamic range, in little-endian pairs of bytes of `bits` bits, to 8-bit sRGB.
@@ -135,6 +120,8 @@ fn encode(light: f32) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BT2020: i32 = 9;
 
     fn pairs(code: u16) -> Vec<u8> {
         [code, code, code, 1023].iter().flat_map(|sample| sample.to_le_bytes()).collect()

@@ -1,4 +1,9 @@
-//! ICC color profiles: decides whether an embedded profile describes the decoded samples, and how large it may be.
+//! ICC color profiles: decides whether an embedded profile describes the decoded samples, and how large it may be, and
+//! makes those of wide gamuts that a file gives in numbers.
+
+use moxcms::{
+    CicpColorPrimaries, CicpProfile, ColorProfile, MatrixCoefficients, TransferCharacteristics,
+};
 
 /// The largest profile that is kept, in bytes. Profiles of displays take kilobytes, those of printers up to half of
 /// this; a compressed one of kilobytes can claim hundreds of megabytes.
@@ -28,6 +33,25 @@ pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
         && profile.get(16..20) == Some(&space)
         && profile.get(36..40) == Some(b"acsp")
         && field(128).is_some_and(has_sound_tags)
+}
+
+/// Returns the profile of color primaries given as a number of ITU-T H.273; `None` for those of sRGB and others that
+/// look alike.
+pub fn of_primaries(primaries: u8) -> Option<Vec<u8>> {
+    let color_primaries = match primaries {
+        9 => CicpColorPrimaries::Bt2020,
+        // Display P3.
+        12 => CicpColorPrimaries::Smpte432,
+        _ => return None,
+    };
+    // Programs that write numbers mean the curve of displays, whichever of the similar ones they name.
+    let profile = ColorProfile::new_from_cicp(CicpProfile {
+        color_primaries,
+        transfer_characteristics: TransferCharacteristics::Srgb,
+        matrix_coefficients: MatrixCoefficients::Identity,
+        full_range: true,
+    });
+    profile.encode().ok()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub mod fill;
 pub mod finish;
 pub mod foreground;
 pub mod framing;
-mod icc;
+pub mod icc;
 mod lanczos;
 pub mod limits;
 pub mod mask;

@@ -12,6 +12,10 @@ use crate::icc::MAX_PROFILE_BYTES;
 /// The memory for chunks before the pixels, in bytes: a profile, compressed and inflated, and EXIF data.
 const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
 
+/// The transfer functions of high dynamic range (ITU-T H.273): perceptual quantizer, and hybrid log-gamma.
+const PQ: u8 = 16;
+const HLG: u8 = 18;
+
 /// The planes of a decoded PNG, as stored (not turned upright).
 pub(super) struct Planes {
     /// R, G, B of every pixel.
@@ -20,6 +24,8 @@ pub(super) struct Planes {
     pub alpha: Option<Vec<u8>>,
     pub gray: bool,
     pub icc: Option<Vec<u8>>,
+    /// The color primaries (ITU-T H.273) that the file gives in numbers, unless it is of high dynamic range.
+    pub primaries: Option<u8>,
 }
 
 /// Reads all rows.
@@ -34,6 +40,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     let mut reader = decoder.read_info()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
     let icc = reader.info().icc_profile.as_ref().map(|profile| profile.to_vec());
+    let numbers = reader.info().coding_independent_code_points;
+    let numbers = numbers.filter(|numbers| !matches!(numbers.transfer_function, PQ | HLG));
     let (color, depth) = reader.output_color_type();
     let mut rgb = vec![0; width * height * 3];
     let mut alpha = color_has_alpha(color).then(|| vec![0; width * height]);
@@ -68,7 +76,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
         }
     }
     let gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    Ok(Planes { rgb, alpha, gray, icc })
+    let primaries = numbers.map(|numbers| numbers.color_primaries);
+    Ok(Planes { rgb, alpha, gray, icc, primaries })
 }
 
 const fn color_has_alpha(color: ColorType) -> bool {

@@ -110,6 +110,22 @@ fn the_orientation_is_found_behind_a_prefix_and_after_the_pixels() {
 }
 
 #[test]
+fn a_wide_gamut_given_in_numbers_becomes_a_profile() {
+    let with = |numbers: [u8; 4]| {
+        let png = encoded(&upright().into(), ImageFormat::Png);
+        let mut png = img_parts::png::Png::from_bytes(png.into()).expect("it is a PNG");
+        let chunk = img_parts::png::PngChunk::new(*b"cICP", numbers.to_vec().into());
+        png.chunks_mut().insert(1, chunk);
+        read(&png.encoder().bytes()).icc
+    };
+    for (primaries, name) in [(12, "Display P3"), (9, "BT.2020")] {
+        let icc = with([primaries, 13, 0, 1]).expect(name);
+        assert_eq!((&icc[16..20], &icc[36..40]), (&b"RGB "[..], &b"acsp"[..]), "{name}");
+    }
+    assert_eq!(with([1, 13, 0, 1]), None, "sRGB needs none");
+}
+
+#[test]
 fn gray_and_sixteen_bit_pictures_become_eight_bit_rgb() {
     let gray = image::GrayImage::from_pixel(3, 2, image::Luma([90]));
     let picture = read(&encoded(&gray.into(), ImageFormat::Png));
