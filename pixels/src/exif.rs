@@ -20,7 +20,9 @@ const PREFIX: &[u8] = b"Exif\0\0";
 
 const IMAGE_WIDTH: u16 = 0x0100;
 const IMAGE_HEIGHT: u16 = 0x0101;
+const STRIP_STARTS: u16 = 0x0111;
 const ORIENTATION: u16 = 0x0112;
+const STRIP_LENGTHS: u16 = 0x0117;
 const THUMBNAIL_START: u16 = 0x0201;
 const THUMBNAIL_LENGTH: u16 = 0x0202;
 const EXIF_DIRECTORY: u16 = 0x8769;
@@ -109,12 +111,20 @@ impl Exif {
         let Some(second) = self.long(link).map(|at| at as usize).filter(|at| *at != 0) else {
             return Some(());
         };
-        let value = |tag| Some(self.long(self.find(second, tag)? + 8)? as usize);
-        let thumbnail = value(THUMBNAIL_START).zip(value(THUMBNAIL_LENGTH));
+        // Compressed in one piece, or uncompressed in strips.
+        let pieces = |starts, lengths| {
+            self.values(second, starts).into_iter().zip(self.values(second, lengths))
+        };
+        let pieces: Vec<_> = pieces(THUMBNAIL_START, THUMBNAIL_LENGTH)
+            .chain(pieces(STRIP_STARTS, STRIP_LENGTHS))
+            .collect();
         let entries = 2 + usize::from(self.short(second)?) * 12 + 4;
         self.clear(second, entries);
         self.clear(link, 4);
-        if let Some((start, length)) = thumbnail {
+        // Pieces that overlap could take forever.
+        let mut left = self.block.len();
+        for (start, length) in pieces.into_iter().rev() {
+            left = left.checked_sub(length)?;
             self.clear(start, length);
             // It is usually last. The bytes before it must stay.
             let is_last = start > link && start.checked_add(length)? >= self.block.len();
@@ -123,6 +133,27 @@ impl Exif {
             }
         }
         Some(())
+    }
+
+    /// Returns the numbers of an entry; none if it is absent or damaged.
+    fn values(&self, directory: usize, tag: u16) -> Vec<usize> {
+        let read = || {
+            let at = self.find(directory, tag)?;
+            let size = match self.short(at + 2)? {
+                SHORT => 2,
+                LONG => 4,
+                _ => return None,
+            };
+            let count = self.long(at + 4)? as usize;
+            // Up to four bytes are in the entry itself.
+            let start = if count <= 4 / size { at + 8 } else { self.long(at + 8)? as usize };
+            let value = |index| {
+                let at = start + index * size;
+                if size == 2 { Some(self.short(at)?.into()) } else { Some(self.long(at)? as usize) }
+            };
+            (0..count).map(value).collect()
+        };
+        read().unwrap_or_default()
     }
 
     fn clear(&mut self, start: usize, length: usize) {
@@ -304,6 +335,34 @@ mod tests {
                 let read = reader.exif_metadata().unwrap().expect("the block");
                 assert_eq!(read.strip_prefix(PREFIX).unwrap_or(&read), found.block, "{format:?}");
             }
+        }
+    }
+
+    #[test]
+    fn an_uncompressed_thumbnail_is_cleared_too() {
+        for (count, starts, lengths) in [(1, 74, 5), (2, 74, 82)] {
+            // At 8: a turn. At 26: the strips of the thumbnail; several have tables at 74 and 82.
+            let mut block = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0".to_vec();
+            block.extend(26_u32.to_le_bytes());
+            block.extend(2_u16.to_le_bytes());
+            for (tag, value) in [(0x0111_u16, starts), (0x0117, lengths)] {
+                block.extend(tag.to_le_bytes());
+                block.extend(LONG.to_le_bytes());
+                block.extend([u32::from(count > 1) + 1, value].map(u32::to_le_bytes).concat());
+            }
+            block.resize(74, 0);
+            if count > 1 {
+                block.extend([90_u32, 95, 5, 5].map(u32::to_le_bytes).concat());
+            }
+            block.extend(b"strip");
+            if count > 1 {
+                block.extend(b"stripSTAYS");
+            } else {
+                block.extend(b"STAYS");
+            }
+            let exif = Exif::parse(&block).expect("it is sound");
+            let has = |text: &[u8]| exif.block.windows(5).any(|window| window == text);
+            assert!(!has(b"strip") && has(b"STAYS"), "{count} strips");
         }
     }
 
