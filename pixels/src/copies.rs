@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use crate::encode::{Channels, Rgba, interleave};
+use crate::encode::{Channels, interleave};
 use crate::preview::Preview;
 use crate::thumbnail::Thumbnail;
 use crate::{Picture, PixelError};
@@ -51,16 +51,6 @@ impl Copies {
         copies.encode(picture.icc.as_deref().filter(|_| !picture.gray))
     }
 
-    /// Like [`Self::of`], for interleaved samples.
-    ///
-    /// # Errors
-    /// Same as [`Self::encode`].
-    pub fn of_rgba(picture: Rgba<'_>) -> Result<EncodedCopies, PixelError> {
-        let mut copies = Self::new((picture.width, picture.height), Channels::Rgba);
-        copies.push(picture.pixels);
-        copies.encode(picture.icc)
-    }
-
     /// Adds whole rows of interleaved samples.
     pub fn push(&mut self, rows: &[u8]) {
         match self {
@@ -90,7 +80,16 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thumbnail::encode_thumbnail;
+    use crate::encode::Rgba;
+
+    impl Copies {
+        /// Like [`Self::of`], for interleaved samples.
+        pub fn of_rgba(picture: Rgba<'_>) -> Result<EncodedCopies, PixelError> {
+            let mut copies = Self::new((picture.width, picture.height), Channels::Rgba);
+            copies.push(picture.pixels);
+            copies.encode(picture.icc)
+        }
+    }
 
     fn decoded(file: &[u8]) -> image::RgbaImage {
         image::load_from_memory(file).expect("our own file decodes").into_rgba8()
@@ -112,7 +111,7 @@ mod tests {
         let copies = Copies::of_rgba(picture).expect("they encode");
         assert_eq!(decoded(&copies.preview.expect("it is large")).dimensions(), (1600, 1200));
         let small = decoded(&copies.thumbnail);
-        let direct = decoded(&encode_thumbnail(picture).expect("it encodes"));
+        let direct = decoded(&Thumbnail::encoded(picture).expect("it encodes"));
         assert_eq!(small.dimensions(), direct.dimensions());
         let seen = |pixel: &image::Rgba<u8>| {
             pixel.0.map(|value| f32::from(value) * f32::from(pixel[3]) / 255.0)

@@ -13,16 +13,6 @@ use crate::{Picture, PixelError};
 /// The longest side of a thumbnail, in pixels.
 pub const THUMBNAIL_SIDE: u32 = 512;
 
-/// Encodes a thumbnail as a PNG whose longest side is [`THUMBNAIL_SIDE`]; a smaller picture keeps its size.
-///
-/// # Errors
-/// Same as [`encode_png`].
-pub fn encode_thumbnail(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
-    let mut thumbnail = Thumbnail::new((picture.width, picture.height), Channels::Rgba);
-    thumbnail.push(picture.pixels);
-    thumbnail.encode(picture.icc)
-}
-
 /// A thumbnail in the making. Averages blocks of pixels, colors weighted by alpha, down to about twice the size of a
 /// thumbnail; a resize at the end does the rest.
 pub struct Thumbnail {
@@ -156,6 +146,15 @@ fn add<const N: usize>(sum: &mut [u32; 5], run: &[u8], rgba: impl Fn([u8; N]) ->
 mod tests {
     use super::*;
 
+    impl Thumbnail {
+        /// Encodes the thumbnail of interleaved samples.
+        pub fn encoded(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
+            let mut thumbnail = Self::new((picture.width, picture.height), Channels::Rgba);
+            thumbnail.push(picture.pixels);
+            thumbnail.encode(picture.icc)
+        }
+    }
+
     fn decoded(png: &Bytes) -> image::RgbaImage {
         image::load_from_memory(png).expect("our own PNG decodes").into_rgba8()
     }
@@ -167,7 +166,7 @@ mod tests {
             .flat_map(|i| if i % width < width / 2 { [250, 10, 10, 255] } else { [0; 4] })
             .collect();
         let picture = Rgba { width, height, pixels: &pixels, icc: None };
-        let small = decoded(&encode_thumbnail(picture).expect("it encodes"));
+        let small = decoded(&Thumbnail::encoded(picture).expect("it encodes"));
         assert_eq!(small.dimensions(), (512, 256));
         assert!(small.pixels().filter(|pixel| pixel[3] > 8).all(|pixel| pixel[0] > 240));
     }
@@ -176,7 +175,7 @@ mod tests {
     fn a_long_strip_keeps_at_least_one_pixel_per_side() {
         let pixels = vec![9; 5000 * 4];
         let strip = Rgba { width: 1, height: 5000, pixels: &pixels, icc: None };
-        let small = decoded(&encode_thumbnail(strip).expect("it encodes"));
+        let small = decoded(&Thumbnail::encoded(strip).expect("it encodes"));
         assert_eq!(small.dimensions(), (1, 512));
     }
 }
