@@ -41,7 +41,8 @@ impl Output {
             return Ok(Sink::Stream(BufWriter::new(stdout)));
         }
         // Follows links: the target is replaced, not the link.
-        match fs::metadata(path) {
+        let found = fs::metadata(path);
+        match &found {
             Ok(found) if found.is_dir() => bail!("this is a folder"),
             Ok(found) if !found.is_file() => {
                 let stream = fs::OpenOptions::new().write(true).open(path)?;
@@ -52,7 +53,10 @@ impl Output {
             }
             _ => {}
         }
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // A link may also lead to a file that does not exist yet.
+        let target = fs::canonicalize(path)
+            .or_else(|_| Ok::<_, io::Error>(path.with_file_name("").join(fs::read_link(path)?)))
+            .unwrap_or_else(|_| path.to_owned());
         let folder = match target.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -63,6 +67,9 @@ impl Output {
             .suffix(".part")
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(folder)?;
+        if let Ok(replaced) = found {
+            partial.as_file().set_permissions(replaced.permissions())?;
+        }
         Ok(Sink::File { partial: BufWriter::new(partial), target })
     }
 
@@ -154,6 +161,32 @@ mod tests {
         write(&at("link.png")).unwrap();
         assert!(fs::symlink_metadata(at("link.png")).unwrap().is_symlink());
         assert_eq!(fs::read(at("target.png")).unwrap(), b"picture");
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_does_not_exist_yet_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("deep")).unwrap();
+        symlink("deep/target.png", at("link.png")).unwrap();
+        write(&at("link.png")).unwrap();
+        assert!(fs::symlink_metadata(at("link.png")).unwrap().is_symlink());
+        assert_eq!(fs::read(at("deep/target.png")).unwrap(), b"picture");
+        symlink("absent/target.png", at("lost.png")).unwrap();
+        assert!(write(&at("lost.png")).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("private.png");
+        fs::write(&path, "old").unwrap();
+        for mode in [0o600, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            write(&path).unwrap();
+            let found = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, mode, "{found:o}");
+        }
     }
 
     #[test]
