@@ -193,6 +193,41 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
+/// Returns a PNG without its XMP, and the XMP.
+fn without_xmp(png: &[u8]) -> (Vec<u8>, String) {
+    let (start, mut rest) = png.split_at(8);
+    let (mut file, mut xmp) = (start.to_vec(), String::new());
+    while let Some((length, _)) = rest.split_first_chunk() {
+        let chunk;
+        (chunk, rest) = rest.split_at(12 + u32::from_be_bytes(*length) as usize);
+        if chunk[4..8] == *b"iTXt" {
+            xmp += &String::from_utf8_lossy(chunk);
+        } else {
+            file.extend(chunk);
+        }
+    }
+    (file, xmp)
+}
+
+#[test]
+fn the_command_line_reads_what_a_manifest_says_of_its_picture() {
+    let key = Key::new();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| path(folder.path(), name);
+    fs::write(at("in.png"), picture(160, 120)).unwrap();
+    fs::write(at("mask.png"), disc(160, 120, 16)).unwrap();
+    let (input, mask, fixed) = (at("in.png"), at("mask.png"), at("fixed.png"));
+    let fix = ["run", "fix", &input, "--mask", &mask, "--prompt", "a red circle", "-o", &fixed];
+    assert!(worker(&fix, &key).status.success());
+    // Another program's picture has a manifest and no XMP.
+    fs::write(&fixed, without_xmp(&fs::read(&fixed).unwrap()).0).unwrap();
+    let cut = at("cut.png");
+    let output = worker(&["run", "remove-bg", &fixed, "-o", &cut, "--model", "segment"], &key);
+    assert!(output.status.success(), "{output:?}");
+    let (_, xmp) = without_xmp(&fs::read(&cut).unwrap());
+    assert!(xmp.contains("compositeWithTrainedAlgorithmicMedia"), "{xmp}");
+}
+
 #[test]
 fn the_command_line_marks_results_and_shows_marks() {
     let key = Key::new();

@@ -23,7 +23,7 @@ use super::metadata::Metadata;
 use super::output::Output;
 use super::pictures::is_same;
 use super::report::Report;
-use super::tool::{marked_model, said_elsewhere};
+use super::tool::{marked_model, provenance};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::ToolError;
 use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
@@ -75,7 +75,7 @@ impl FixArgs {
         let mut output = Output::open(&self.output)?;
         let limits = self.limits.limits();
         let name = || self.input.display().to_string();
-        let (said, exif) = (said_elsewhere(&file), self.metadata.of(&file));
+        let (provenance, exif) = (provenance(&file), self.metadata.of(&file));
         let input = Heif::new(&self.heif)?.readable(file, &limits).await.with_context(name)?;
         check(&input, &limits).with_context(name)?;
         let pixels = self.models.pixel_pool()?;
@@ -135,7 +135,7 @@ impl FixArgs {
                 })?;
         let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
         let png = exif.map_or_else(|| Ok(png.clone()), |exif| exif.put_on(&png))?;
-        let parent = Parent { picture: &input, provenance: said.as_ref() };
+        let parent = Parent { picture: &input, provenance: provenance.as_ref() };
         let (made_by, now) = (marked_model(&model, has_net), Clock::system().now());
         match credentials.seal(Tool::MagicFix(mode), &made_by, &parent, now)? {
             // May wait for a timestamp authority.

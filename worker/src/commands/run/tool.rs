@@ -11,7 +11,7 @@ use clap::Args;
 use retouch_catalog::Tool;
 use retouch_core::Clock;
 use retouch_credentials::{Credentials, CredentialsConfig, Format, Model, Parent, Provenance};
-use retouch_heif::{Codec, Heif, HeifConfig};
+use retouch_heif::{Heif, HeifConfig};
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
@@ -142,7 +142,7 @@ impl RunArgs {
         let name = || item.input.display().to_string();
         let file = Bytes::from(read(&item.input).with_context(name)?);
         let mut output = Output::open(&item.output)?;
-        let (said, exif) = (said_elsewhere(&file), self.metadata.of(&file));
+        let (provenance, exif) = (provenance(&file), self.metadata.of(&file));
         let input = common.heif.readable(file, &common.limits).await.with_context(name)?;
         let size = check(&input, &common.limits).with_context(name)?;
         let started = Instant::now();
@@ -151,7 +151,7 @@ impl RunArgs {
 
         let started = Instant::now();
         let credentials = common.credentials.clone();
-        let parent = Parent { picture: &input, provenance: said.as_ref() };
+        let parent = Parent { picture: &input, provenance: provenance.as_ref() };
         let made_by = marked_model(model.identity(), true);
         let seal = credentials.seal(tool.statement(), &made_by, &parent, Clock::system().now());
         let seal = seal.with_context(name)?;
@@ -202,9 +202,9 @@ impl RunArgs {
     }
 }
 
-/// Returns the provenance of a file that needs conversion, which removes its marks.
-pub fn said_elsewhere(file: &[u8]) -> Option<Provenance> {
-    Codec::of(file).and_then(|_| Provenance::read(file, Format::of(file)?))
+/// Returns the provenance of a file; `None` if it has no marks.
+pub fn provenance(file: &[u8]) -> Option<Provenance> {
+    Provenance::read(file, Format::of(file)?)
 }
 
 /// Returns what marks say about a model.
