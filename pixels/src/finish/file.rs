@@ -48,7 +48,7 @@ pub enum Output {
 
 impl Output {
     /// Returns the longest side that the format can hold, in pixels.
-    pub(super) const fn max_side(self) -> Option<u32> {
+    pub const fn max_side(self) -> Option<u32> {
         match self {
             Self::Png => None,
             Self::Jpeg(_) => Some(MAX_JPEG_SIDE),

@@ -137,6 +137,21 @@ fn every_format_has_the_same_picture_and_a_background_fills_what_is_transparent(
 }
 
 #[test]
+fn a_result_that_its_format_cannot_hold_is_refused_before_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("strip.png"), picture(4100, 2)).unwrap();
+    let mut command = command("upscale", "upscale");
+    command.current_dir(dir.path()).args(["strip.png", "-o", "out.webp", "--factor", "4"]);
+    let output = command.output().unwrap();
+    let log = text(&output.stderr);
+    assert!(!output.status.success());
+    let refusal = "strip.png: the result would be 16400 × 8 pixels, and a .webp holds at most 16383 per \
+                   side; add --format png";
+    assert!(log.contains(refusal), "{log}");
+    assert_eq!(names(dir.path()), ["strip.png"]);
+}
+
+#[test]
 fn a_picture_goes_through_standard_input_and_output() {
     let mut command = command("upscale", "upscale");
     command.args(["-", "-o", "-", "--factor", "2"]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use retouch_pixels::Limits;
@@ -55,6 +55,29 @@ impl WriteArgs {
         format == Format::Png && background.is_none()
     }
 
+    /// Checks that a format can hold a picture of `size` (width, height).
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check_size(self, format: Format, (width, height): (u32, u32)) -> anyhow::Result<()> {
+        let max_side = self.output(format)?.max_side().unwrap_or(u32::MAX);
+        ensure!(
+            width.max(height) <= max_side,
+            "the result would be {width} × {height} pixels, and a .{} holds at most {max_side} per side; add --format png",
+            format.extension()
+        );
+        Ok(())
+    }
+
+    fn output(self, format: Format) -> anyhow::Result<Output> {
+        let quality = Quality::new(f64::from(self.quality)).context("the quality is 1 to 100")?;
+        Ok(match format {
+            Format::Png => Output::Png,
+            Format::Jpg => Output::Jpeg(quality),
+            Format::Webp => Output::WebP(quality),
+        })
+    }
+
     /// Converts the PNG of a tool. Transparent pixels of a JPG are white, or have the color of the background.
     ///
     /// # Errors
@@ -65,14 +88,8 @@ impl WriteArgs {
         format: Format,
         background: Option<[u8; 3]>,
     ) -> anyhow::Result<Bytes> {
-        let quality = Quality::new(f64::from(self.quality)).context("the quality is 1 to 100")?;
-        let output = match format {
-            Format::Png => Output::Png,
-            Format::Jpg => Output::Jpeg(quality),
-            Format::Webp => Output::WebP(quality),
-        };
         let background = background.map(Background::Color);
-        let finish = Finish { background, ..Finish::convert(output) };
+        let finish = Finish { background, ..Finish::convert(self.output(format)?) };
         // The tool has limited the size already.
         let limits = Limits { max_dimension: u32::MAX };
         Ok(render(png, None, &finish, &limits)?.bytes)

@@ -38,6 +38,11 @@ pub trait PictureTool {
     /// Returns the model for a picture of this width and height, and loads it on first use.
     async fn model(&self, size: (u32, u32)) -> anyhow::Result<ModelHandle>;
 
+    /// Returns the width and height of the result for a picture of this width and height.
+    fn result_size(&self, size: (u32, u32)) -> (u32, u32) {
+        size
+    }
+
     /// Runs on a file, and sends the PNG through `out`. `is_alone` says that nothing else shows progress.
     async fn run(
         &self,
@@ -145,6 +150,7 @@ impl RunArgs {
         let (provenance, exif) = (provenance(&file), self.metadata.of(&file));
         let input = common.heif.readable(file, &common.limits).await.with_context(name)?;
         let size = check(&input, &common.limits).with_context(name)?;
+        self.write.check_size(item.format, tool.result_size(size)).with_context(name)?;
         let started = Instant::now();
         let model = tool.model(size).await?;
         let loading = started.elapsed();

@@ -95,6 +95,14 @@ impl PictureTool for Enlarge<'_> {
         self.model.get_or_try_init(choose).await.cloned()
     }
 
+    fn result_size(&self, (width, height): (u32, u32)) -> (u32, u32) {
+        let factor = match self.factor {
+            Magnification::Same => 1,
+            Magnification::By(factor) => u32::from(factor.get()),
+        };
+        (width.saturating_mul(factor), height.saturating_mul(factor))
+    }
+
     async fn run(
         &self,
         model: ModelHandle,
