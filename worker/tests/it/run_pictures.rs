@@ -152,6 +152,42 @@ fn a_result_that_its_format_cannot_hold_is_refused_before_the_work() {
 }
 
 #[test]
+fn a_fix_has_the_format_that_its_name_says() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("in.png"), picture(160, 120)).unwrap();
+    fs::write(dir.path().join("mask.png"), crate::magic_fix::disc(160, 120, 16)).unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
+        command
+            .current_dir(dir.path())
+            .args(["run", "fix", "in.png", "--mask", "mask.png", "--prompt", "a red circle"])
+            .args(["--device", "cpu", "-o", name])
+            .args(more)
+            .env("RETOUCH_MODELS_DIR", repository().join("models/tiny"))
+            .env(
+                "ORT_DYLIB_PATH",
+                repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"),
+            );
+        command.output().unwrap()
+    };
+    for (name, more, format) in [
+        ("a.png", &[][..], Png),
+        ("a.jpg", &[], Jpeg),
+        ("a.webp", &[], WebP),
+        ("a.gif", &["--format", "jpg"], Jpeg),
+    ] {
+        succeeded(&run(name, more));
+        let file = fs::read(dir.path().join(name)).unwrap();
+        assert_eq!(image::guess_format(&file).unwrap(), format, "{name}");
+        let xmp = b"compositeWithTrainedAlgorithmicMedia";
+        assert!(file.windows(xmp.len()).any(|window| window == xmp), "{name} is marked");
+    }
+    let refused = run("b.gif", &[]);
+    assert!(text(&refused.stderr).contains("cannot write a .gif"), "{refused:?}");
+    assert!(!dir.path().join("b.gif").exists());
+}
+
+#[test]
 fn a_picture_goes_through_standard_input_and_output() {
     let mut command = command("upscale", "upscale");
     command.args(["-", "-o", "-", "--factor", "2"]);

@@ -19,11 +19,12 @@ use retouch_pixels::decode::check;
 use tokio_util::sync::CancellationToken;
 
 use super::choose::named_model;
+use super::format::{Format, WriteArgs};
 use super::metadata::Metadata;
 use super::output::Output;
 use super::pictures::is_same;
 use super::report::Report;
-use super::tool::{marked_model, provenance};
+use super::tool::{Finishing, marked_model, provenance};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::ToolError;
 use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
@@ -40,9 +41,14 @@ pub struct FixArgs {
     /// What to do there, e.g. "remove the object".
     #[arg(short, long)]
     prompt: String,
-    /// Where to write the PNG.
+    /// Where to write the result.
     #[arg(short, long)]
     output: PathBuf,
+    /// The format of the result [default: as the name of the output says, otherwise png]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    write: WriteArgs,
     /// The model [default: the one bound to the prompt's mode for paid jobs]
     #[arg(long)]
     model: Option<String>,
@@ -70,6 +76,7 @@ impl FixArgs {
     pub async fn execute(self) -> anyhow::Result<()> {
         let prompt = Prompt::parse(&self.prompt)?;
         let credentials = Credentials::open(&self.credentials, Clock::system().now())?;
+        let format = Format::of_output(&self.output, self.format)?;
         let file = Bytes::from(read_other_than(&self.input, &self.output)?);
         let mask = read_other_than(&self.mask, &self.output)?;
         let mut output = Output::open(&self.output)?;
@@ -134,14 +141,12 @@ impl FixArgs {
                     anyhow::Error::new(error).context(file.display().to_string())
                 })?;
         let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
-        let png = exif.map_or_else(|| Ok(png.clone()), |exif| exif.put_on(&png))?;
         let parent = Parent { picture: &input, provenance: provenance.as_ref() };
         let (made_by, now) = (marked_model(&model, has_net), Clock::system().now());
-        match credentials.seal(Tool::MagicFix(mode), &made_by, &parent, now)? {
-            // May wait for a timestamp authority.
-            Some(seal) => output.write(&tokio::task::block_in_place(|| seal.mark(&png))?)?,
-            None => output.write(&png)?,
-        }
+        let seal = credentials.seal(Tool::MagicFix(mode), &made_by, &parent, now)?;
+        let (write, background) = (self.write, None);
+        let finishing = Finishing { write, format, background, exif, seal, credentials };
+        output.write(&pixels.run(move || finishing.finish(png)).await??)?;
         let total = started.elapsed();
         let mode = Some(mode);
         Report { model, size: (width, height), mode, stages, loading, total }.print(output)

@@ -8,6 +8,12 @@ use clap::{Args, ValueEnum};
 use retouch_pixels::Limits;
 use retouch_pixels::finish::{Background, Finish, Output, Quality, render};
 
+/// Extensions of pictures in formats that are not written.
+const OTHER_FORMATS: [&str; 17] = [
+    "apng", "avif", "bmp", "gif", "heic", "heif", "hif", "ico", "jp2", "jxl", "pdf", "psd", "svg",
+    "tga", "tif", "tiff", "xcf",
+];
+
 /// A file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -25,10 +31,27 @@ impl Format {
     pub fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "png" => Some(Self::Png),
-            "jpg" | "jpeg" => Some(Self::Jpg),
+            "jpg" | "jpeg" | "jpe" | "jfif" => Some(Self::Jpg),
             "webp" => Some(Self::Webp),
             _ => None,
         }
+    }
+
+    /// Returns the format of an output: the `given` one, or the one that its name says, or PNG.
+    ///
+    /// # Errors
+    /// If its name says a format that is not written.
+    pub fn of_output(path: &Path, given: Option<Self>) -> anyhow::Result<Self> {
+        if let Some(format) = given.or_else(|| Self::of_name(path)) {
+            return Ok(format);
+        }
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        ensure!(
+            !OTHER_FORMATS.contains(&extension.as_str()),
+            "{}: Retouch cannot write a .{extension}; name a .png, .jpg, or .webp, or add --format",
+            path.display()
+        );
+        Ok(Self::default())
     }
 
     /// Returns the extension, without its dot.

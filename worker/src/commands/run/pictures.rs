@@ -64,7 +64,7 @@ impl PictureArgs {
             && !input.is_dir()
             && !is_folder
         {
-            let format = self.format.or_else(|| Format::of_name(&self.output)).unwrap_or_default();
+            let format = Format::of_output(&self.output, self.format)?;
             let item = Item { input: input.clone(), output: self.output.clone(), format };
             refuse_own_input(&item)?;
             if self.skip_existing && item.output.exists() {
@@ -251,12 +251,21 @@ mod tests {
             ("out.png", Format::Png),
             ("out.JPG", Format::Jpg),
             ("out.webp", Format::Webp),
+            ("out.jfif", Format::Jpg),
             ("out", Format::Png),
+            ("out.v2", Format::Png),
         ] {
             let Plan::One(item) = args(&folder, &["a.jpg"], output).plan().unwrap() else {
                 panic!("several pictures")
             };
             assert_eq!((item.output, item.format), (folder.path().join(output), format));
+        }
+        for name in ["out.gif", "out.AVIF", "out.tiff"] {
+            let mut args = args(&folder, &["a.jpg"], name);
+            let refused = args.plan().unwrap_err().to_string();
+            assert!(refused.contains("cannot write a ."), "{refused}");
+            args.format = Some(Format::Webp);
+            assert!(args.plan().is_ok(), "{name}");
         }
         let same = args(&folder, &["a.jpg"], "a.jpg").plan().unwrap_err();
         assert!(same.to_string().ends_with("a.jpg is the input; choose another output"), "{same}");
@@ -271,16 +280,29 @@ mod tests {
             "in/.hidden.png",
             "in/deep/d.webp",
             "in/e.HEIC",
+            "in/f.jfif",
+            "in/g.JPE",
             "c.jpg",
         ];
         let folder = folder(&files);
         let mut args = args(&folder, &["in", "c.jpg"], "out");
         let plan = args.plan().unwrap();
         assert!(folder.path().join("out").is_dir());
-        assert_eq!(results(&folder, plan), ["out/a.png", "out/b.png", "out/e.png", "out/c.png"]);
+        assert_eq!(
+            results(&folder, plan),
+            ["out/a.png", "out/b.png", "out/e.png", "out/f.png", "out/g.png", "out/c.png"]
+        );
         args.recursive = true;
         args.format = Some(Format::Webp);
-        let expected = ["out/a.webp", "out/b.webp", "out/deep/d.webp", "out/e.webp", "out/c.webp"];
+        let expected = [
+            "out/a.webp",
+            "out/b.webp",
+            "out/deep/d.webp",
+            "out/e.webp",
+            "out/f.webp",
+            "out/g.webp",
+            "out/c.webp",
+        ];
         assert_eq!(results(&folder, args.plan().unwrap()), expected);
         assert!(folder.path().join("out/deep").is_dir());
     }

@@ -10,15 +10,16 @@ use bytes::Bytes;
 use clap::Args;
 use retouch_catalog::Tool;
 use retouch_core::Clock;
-use retouch_credentials::{Credentials, CredentialsConfig, Format, Model, Parent, Provenance};
+use retouch_credentials::{Credentials, CredentialsConfig, Model, Parent, PngSeal, Provenance};
 use retouch_heif::{Heif, HeifConfig};
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
+use retouch_pixels::exif::Exif;
 use tokio::sync::mpsc;
 
 use super::batch::{self, Written};
-use super::format::WriteArgs;
+use super::format::{Format, WriteArgs};
 use super::metadata::Metadata;
 use super::output::{Output, STREAM};
 use super::pictures::{Item, PictureArgs, Plan};
@@ -181,26 +182,9 @@ impl RunArgs {
         let (made, png) = tokio::try_join!(making, receiving)?;
         if !is_streamed {
             let (write, format, background) = (self.write, item.format, common.background);
-            let convert = move || {
-                let with_exif = |file: Bytes| match &exif {
-                    Some(exif) => exif.put_on(&file),
-                    None => Ok(file),
-                };
-                let png = if is_png { with_exif(png)? } else { png };
-                let png = match seal {
-                    Some(seal) => seal.mark(&png)?.into(),
-                    None => png,
-                };
-                if is_png {
-                    return Ok(png);
-                }
-                let file = with_exif(write.convert(&png, format, background)?)?;
-                let is_finished = background.is_some();
-                let now = Clock::system().now();
-                anyhow::Ok(credentials.mark_rendering(file, &png, is_finished, now)?)
-            };
-            let converted = common.pixels.run(convert).await?;
-            output.write(&converted.with_context(name)?)?;
+            let finishing = Finishing { write, format, background, exif, seal, credentials };
+            let file = common.pixels.run(move || finishing.finish(png)).await?;
+            output.write(&file.with_context(name)?)?;
         }
         let total: Duration = started.elapsed();
         let Made { model, size, stages } = made;
@@ -208,9 +192,48 @@ impl RunArgs {
     }
 }
 
+/// How the PNG of a tool becomes a file.
+pub struct Finishing {
+    pub write: WriteArgs,
+    pub format: Format,
+    /// What fills transparent pixels; `None` keeps them.
+    pub background: Option<[u8; 3]>,
+    pub exif: Option<Exif>,
+    /// Marks the PNG.
+    pub seal: Option<PngSeal>,
+    /// Marks what is made of it.
+    pub credentials: Credentials,
+}
+
+impl Finishing {
+    /// Makes the file, with EXIF and marks. May wait for a timestamp authority.
+    ///
+    /// # Errors
+    /// If the format cannot hold the picture, or the result cannot be marked.
+    pub fn finish(self, png: Bytes) -> anyhow::Result<Bytes> {
+        let Self { write, format, background, exif, seal, credentials } = self;
+        let with_exif = |file: Bytes| match &exif {
+            Some(exif) => exif.put_on(&file),
+            None => Ok(file),
+        };
+        let is_png = WriteArgs::keeps_png(format, background);
+        let png = if is_png { with_exif(png)? } else { png };
+        let png = match seal {
+            Some(seal) => seal.mark(&png)?.into(),
+            None => png,
+        };
+        if is_png {
+            return Ok(png);
+        }
+        let file = with_exif(write.convert(&png, format, background)?)?;
+        let now = Clock::system().now();
+        Ok(credentials.mark_rendering(file, &png, background.is_some(), now)?)
+    }
+}
+
 /// Returns the provenance of a file; `None` if it has no marks.
 pub fn provenance(file: &[u8]) -> Option<Provenance> {
-    Provenance::read(file, Format::of(file)?)
+    Provenance::read(file, retouch_credentials::Format::of(file)?)
 }
 
 /// Returns what marks say about a model.
