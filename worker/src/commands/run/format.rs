@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
-use retouch_pixels::Limits;
 use retouch_pixels::finish::{Background, Finish, Output, Quality, render};
+use retouch_pixels::{Limits, cutout};
 
 /// Extensions of pictures in formats that are not written.
 const OTHER_FORMATS: [&str; 17] = [
@@ -119,20 +119,13 @@ impl WriteArgs {
     }
 }
 
-/// Parses a color such as `#ffcc00` or `fc0`.
+/// Parses an opaque color such as `#ffcc00`, `fc0`, or `white`.
 pub fn parse_color(text: &str) -> Result<[u8; 3], String> {
-    let digits = text.trim_start_matches('#');
-    let wrong = || "it must be a color such as #ffcc00".to_owned();
-    if !digits.chars().all(|digit| digit.is_ascii_hexdigit()) {
-        return Err(wrong());
+    match cutout::parse_color(text) {
+        Some([red, green, blue, u8::MAX]) => Ok([red, green, blue]),
+        Some(_) => Err("it must be opaque".to_owned()),
+        None => Err("it must be a color such as #ffcc00".to_owned()),
     }
-    let wide = match digits.len() {
-        3 => digits.chars().flat_map(|digit| [digit, digit]).collect(),
-        6 => digits.to_owned(),
-        _ => return Err(wrong()),
-    };
-    let channel = |at: usize| u8::from_str_radix(&wide[at..at + 2], 16).map_err(|_| wrong());
-    Ok([channel(0)?, channel(2)?, channel(4)?])
 }
 
 #[cfg(test)]
@@ -140,10 +133,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_are_hexadecimal() {
+    fn colors_are_opaque() {
         assert_eq!(parse_color("#ffcc00"), Ok([255, 204, 0]));
         assert_eq!(parse_color("fC0"), Ok([255, 204, 0]));
-        for wrong in ["", "#", "ffcc0", "ffcc0g", "+1+1+1", "äöü", "white"] {
+        assert_eq!(parse_color("white"), Ok([255; 3]));
+        for wrong in
+            ["", "#", "ffcc0", "ffcc0g", "+1+1+1", "äöü", "fc08", "#ffcc00fe", "transparent"]
+        {
             assert!(parse_color(wrong).is_err(), "{wrong}");
         }
     }
