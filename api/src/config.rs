@@ -257,11 +257,12 @@ pub struct LimitsConfig {
     /// aborted.
     #[arg(long, env = "RETOUCH_UPLOAD_MIN_KIB_PER_SEC", default_value_t = 4)]
     pub upload_min_kib_per_sec: u64,
-    /// Maximum number of open connections, and at most half of the files that the process may open. One IP
-    /// address can have half of what the others leave; trusted proxies have no limit of their own.
+    /// Maximum number of open connections, and of requests in flight, and at most half of the files that the process may
+    /// open. One IP address can have half of what the others leave. The connections of trusted proxies have no limit of
+    /// their own; the requests that they forward count for the clients' addresses.
     #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096)]
     pub max_connections: usize,
-    /// Maximum number of open connections per IP address.
+    /// Maximum number of open connections per IP address, and of its requests in flight.
     #[arg(long, env = "RETOUCH_ADDRESS_CONNECTIONS", default_value_t = 256)]
     pub address_connections: usize,
     /// Seconds within which a new connection must send its first request head.

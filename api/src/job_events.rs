@@ -22,6 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Unread events per job. A subscriber that falls further behind polls instead.
 const CHANNEL_CAPACITY: usize = 16;
 
+/// The event streams that an account may have open in this process: tabs and programs, each of which takes a connection.
+const MAX_STREAMS: usize = 50;
+
 /// Distributes workers' events to subscribers in this process.
 #[derive(Default)]
 pub struct JobEvents {
@@ -232,13 +235,21 @@ impl JobEvents {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(&job).copied()
     }
 
-    /// Subscribes to all jobs of `user` from now on.
-    pub fn subscribe_to_account(&self, user: UserId) -> AccountSubscription {
+    /// Subscribes to all jobs of `user` from now on. Refuses more than [`MAX_STREAMS`] subscriptions at once.
+    pub fn subscribe_to_account(&self, user: UserId) -> Result<AccountSubscription, ApiError> {
         let mut accounts = self.accounts.lock();
         let account = accounts.entry(user).or_default();
+        if account.streams == MAX_STREAMS {
+            return Err(ApiError::RateLimited {
+                detail:
+                    "Too many pages or programs follow this account. Close some, then try again."
+                        .into(),
+                retry_after_secs: 10,
+            });
+        }
         account.streams += 1;
         let changed = account.changed.clone();
-        AccountSubscription { user, accounts: self.accounts.clone(), changed }
+        Ok(AccountSubscription { user, accounts: self.accounts.clone(), changed })
     }
 
     /// Subscribes to the events of `job` from now on.

@@ -28,8 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg, results, sample,
-    select, ui, upscale, user, verify, webhooks,
+    in_flight, jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg,
+    results, sample, select, ui, upscale, user, verify, webhooks,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -213,7 +213,8 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .method_not_allowed_fallback(fallback::method_not_allowed)
         .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
         .fallback_service(page)
-        .with_state(app)
+        .with_state(app.clone())
+        .layer(middleware::from_fn_with_state(app, in_flight::limit))
         .layer(DefaultBodyLimit::max(body::MAX_PLAIN_BODY))
         .layer(CompressionLayer::new().compress_when(compressible))
         .layer(middleware::from_fn(move |request, next| {

@@ -12,6 +12,7 @@ pub mod files;
 pub mod free;
 pub mod health;
 pub mod images;
+pub(crate) mod in_flight;
 pub mod jobs;
 pub mod keys;
 pub mod magic_images;

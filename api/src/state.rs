@@ -66,6 +66,8 @@ pub struct Parts {
     pub upload_budget: Arc<FairBudget>,
     /// Open connections.
     pub connections: Arc<FairBudget>,
+    /// Requests in flight.
+    pub requests: Arc<FairBudget>,
     /// Samples that wait for a worker.
     pub samples: Arc<FairBudget>,
     /// Canceled on shutdown; ends event streams and background tasks.
@@ -126,6 +128,7 @@ impl App {
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
+            requests: Arc::new(FairBudget::new(max_connections)),
             samples: Arc::new(FairBudget::new(MAX_WAITING)),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),

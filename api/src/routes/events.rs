@@ -32,16 +32,17 @@ const MAX_AGE: Duration = Duration::from_mins(15);
 
 /// Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
 /// `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
-/// minutes; connect again.
+/// minutes; connect again. An account can have 50 streams, those of single jobs included.
 #[utoipa::path(get, path = "/api/events", tag = "jobs",
-    responses((status = 200, content_type = "text/event-stream", body = AccountEvent), (status = 401, body = Problem)),
+    responses((status = 200, content_type = "text/event-stream", body = AccountEvent), (status = 401, body = Problem),
+        (status = 429, body = Problem)),
     security(("token" = []), ("key" = [])))]
 pub async fn account_events(
     State(app): State<App>,
     SignedIn(user): SignedIn,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let stream = AccountStream {
-        subscription: app.job_events.subscribe_to_account(user.id),
+        subscription: app.job_events.subscribe_to_account(user.id)?,
         app,
         user: user.id,
         ends_at: Instant::now() + MAX_AGE,
@@ -49,7 +50,7 @@ pub async fn account_events(
         pending: VecDeque::new(),
     };
     let events = futures::stream::unfold(stream, AccountStream::next);
-    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
 /// An event of the stream, for the `OpenAPI` document.

@@ -17,7 +17,7 @@ use super::request::{Path, Query, id};
 use super::run::view;
 use super::views::{JobListView, JobView};
 use crate::error::ApiError;
-use crate::job_events::JobSubscription;
+use crate::job_events::{AccountSubscription, JobSubscription};
 use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
 
@@ -89,7 +89,7 @@ pub async fn cancel_job(
 /// Streams the job as events named `job`: immediately, on every change, and when it ends.
 #[utoipa::path(get, path = "/api/jobs/{jobId}/events", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, content_type = "text/event-stream", body = JobEvent), (status = 401, body = Problem),
-        (status = 404, body = Problem)),
+        (status = 404, body = Problem), (status = 429, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn job_events(
     State(app): State<App>,
@@ -97,8 +97,9 @@ pub async fn job_events(
     Path(job): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
+    let place = job.owner.map(|owner| app.job_events.subscribe_to_account(owner)).transpose()?;
     let subscription = app.job_events.subscribe(job.id);
-    let stream = JobStream { subscription, app, job, sent: None, number: 0 };
+    let stream = JobStream { subscription, app, job, sent: None, number: 0, _place: place };
     let events = futures::stream::unfold(stream, JobStream::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
@@ -124,6 +125,8 @@ struct JobStream {
     /// The last event.
     sent: Option<String>,
     number: u64,
+    /// Counts the stream among those of its account.
+    _place: Option<AccountSubscription>,
 }
 
 impl JobStream {

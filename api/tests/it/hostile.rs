@@ -340,6 +340,34 @@ async fn an_address_cannot_take_all_connections(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_client_behind_a_proxy_cannot_take_all_connections(pool: PgPool) {
+    let settings = [
+        "--max-connections=40",
+        "--address-connections=15",
+        "--trusted-proxies=127.0.0.1",
+        "--visitor-uploads-per-hour=1000",
+    ];
+    let app = TestApp::start_with(pool, &settings).await;
+    let from = |client: &'static str, name: &str| {
+        let request = app.get("/api/events").header("x-forwarded-for", client);
+        request.by(&app.token(name)).open()
+    };
+    let mut held = Vec::new();
+    for n in 0..15 {
+        let response = from("9.9.9.9", &format!("mallory {}", n % 3)).await;
+        assert_eq!(response.status(), StatusCode::OK, "{n}");
+        held.push(response);
+    }
+    let refused = from("9.9.9.9", "ada").await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(from("8.8.8.8", "ada").await.status(), StatusCode::OK, "others are served");
+    // A response counts until its last byte is read or its reader is gone.
+    held.truncate(14);
+    assert_eq!(from("9.9.9.9", "ada").await.status(), StatusCode::OK);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_new_connection_must_send_its_head_soon_and_may_idle_later(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--head-timeout-secs=1"]).await;
     let address = app.listen().await;

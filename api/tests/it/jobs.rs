@@ -210,6 +210,34 @@ async fn the_account_stream_shows_nothing_of_other_users(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_account_can_follow_fifty_streams(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let job = format!("/api/jobs/{}/events", start(&app, &image).await["id"].as_str().unwrap());
+    let mut open = Vec::new();
+    for n in 0..50 {
+        let path = if n % 2 == 0 { "/api/events" } else { &job };
+        let response = app.get(path).by(&ada).open().await;
+        assert_eq!(response.status(), StatusCode::OK, "{n}");
+        open.push(response);
+    }
+    for path in ["/api/events", &job] {
+        let refused = app.get(path).by(&ada).send().await;
+        refused.is_problem(
+            429,
+            "Too many pages or programs follow this account. Close some, then try again.",
+        );
+        assert_ne!(refused.header("retry-after"), "");
+    }
+    let other = app.get("/api/events").by(&app.token("bob")).open().await;
+    assert_eq!(other.status(), StatusCode::OK);
+    open.truncate(48);
+    for path in ["/api/events", &job] {
+        assert_eq!(app.get(path).by(&ada).open().await.status(), StatusCode::OK);
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_stopping_process_answers_those_who_wait_for_a_run(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let image = app.upload("ada").await;

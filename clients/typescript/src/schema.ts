@@ -65,7 +65,7 @@ export interface paths {
         /**
          * Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
          *     `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
-         *     minutes; connect again.
+         *     minutes; connect again. An account can have 50 streams, those of single jobs included.
          */
         get: operations["account_events"];
         put?: never;
@@ -2520,6 +2520,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     render_signed: {
@@ -3508,6 +3516,14 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

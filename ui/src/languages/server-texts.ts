@@ -29,6 +29,7 @@ export const sentences = [
   msg('The service is busy. Please try again in a moment.'),
   msg('Too many images are being processed. Please try again shortly.'),
   msg('Too many uploads are in progress. Please try again shortly.'),
+  msg('Too many requests are in progress. Please try again shortly.'),
   msg('Storing the image took too long. Please try again.'),
   msg("We can't sign files at the moment. Please try again later."),
   msg('No worker can make a sample of this image right now. Try again later.'),
