@@ -1,7 +1,8 @@
 //! Uploaded images: upright, without metadata, visible only to their owner. An image may also be made from a result,
 //! whose objects it shares.
 //!
-//! Images of visitors, and those that a user's program sends for one run, expire after an hour.
+//! Images of visitors, and those that a user's program sends for one run, expire after an hour. They are deleted with
+//! their results once these are an hour old, too.
 
 mod delete;
 mod from_result;
@@ -256,8 +257,8 @@ pub async fn for_visitor(
     .await
 }
 
-/// Returns the earlier upload of the same bytes by a program of `owner`, unless it expires within ten minutes: the
-/// result of another run would be deleted with it.
+/// Returns the earlier upload of the same bytes by a program of `owner`, unless it expires within ten minutes, in
+/// which the caller may not get to submit its run.
 pub async fn for_program(
     pool: &PgPool,
     owner: UserId,

@@ -2,7 +2,7 @@
 //!
 //! | what it deletes | when |
 //! |---|---|
-//! | images of visitors and programs, after an hour | every round (10 s), in every worker |
+//! | images of visitors and programs, an hour after the upload and the last result | every round (10 s), in every worker |
 //! | workers that have not reported for an hour | every round |
 //! | data left over from deleted accounts | every round |
 //! | prompts of jobs whose image or result was deleted | every round |

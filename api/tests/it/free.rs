@@ -147,10 +147,13 @@ async fn a_visitors_image_is_deleted_after_an_hour(pool: PgPool) {
     worker.await.unwrap();
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
     assert_eq!(app.bucket.storage.keys().await.unwrap().len(), 4);
-    sqlx::query("update images set expires_at = now() - interval '1 second'")
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    let aged = [
+        "update images set expires_at = now() - interval '1 second'",
+        "update results set created_at = now() - interval '1 hour'",
+    ];
+    for statement in aged {
+        sqlx::query(statement).execute(&app.pool).await.unwrap();
+    }
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
     assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
 }

@@ -528,10 +528,13 @@ async fn images_expire_and_are_not_in_the_gallery(pool: PgPool) {
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
     assert_eq!(app.bucket.storage.keys().await.unwrap().len(), 4);
 
-    sqlx::query("update images set expires_at = now() - interval '1 second'")
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    let aged = [
+        "update images set expires_at = now() - interval '1 second'",
+        "update results set created_at = now() - interval '1 hour'",
+    ];
+    for statement in aged {
+        sqlx::query(statement).execute(&app.pool).await.unwrap();
+    }
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
     assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
     for table in ["images", "results"] {

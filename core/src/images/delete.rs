@@ -61,13 +61,15 @@ pub(crate) async fn delete_some(
     Ok(some.len() as i64)
 }
 
-/// Deletes up to 500 expired images that no active job uses. Returns their number.
+/// Deletes up to 500 expired images that no active job uses and that have no result younger than an hour. Returns their
+/// number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
     let expired = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images i
            where expires_at < now()
              and not exists (select from jobs j where j.image_id = i.id and j.state in ('queued', 'running'))
+             and not exists (select from results r where r.image_id = i.id and r.created_at > now() - interval '1 hour')
            order by expires_at limit 500 for update skip locked"#,
     )
     .fetch_all(&mut *tx)

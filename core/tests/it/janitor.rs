@@ -332,3 +332,18 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     let kept = images::list(&pool, ada, None, 1000).await.unwrap().len();
     assert_eq!(bucket.storage.keys().await.unwrap().len(), 2 * kept);
 }
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) {
+    let (ada, worker) = (user(&pool, "ada", 0).await, WorkerId::new());
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = submit(&pool, &run(ada, picture, Tier::Paid)).await;
+    claim(&pool, worker).await.unwrap();
+    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    execute(&pool, "update images set expires_at = now() - interval '1 second'").await;
+    execute(&pool, "update results set created_at = now() - interval '59 minutes'").await;
+    assert_eq!(images::delete_expired(&pool).await.unwrap(), 0);
+    execute(&pool, "update results set created_at = now() - interval '61 minutes'").await;
+    assert_eq!(images::delete_expired(&pool).await.unwrap(), 1);
+    assert!(results::for_job(&pool, job).await.unwrap().is_empty());
+}
+
