@@ -97,7 +97,8 @@ async fn record_dispute(
 }
 
 /// Adjusts the credits of an order to the part of its payment that we still have. An order whose credits were
-/// never granted has none to move: its buyer's account was deleted, or the payment did not match its price.
+/// never granted has none to move: its buyer's account was deleted, or the payment did not match its price. An account
+/// that was deleted since then gets nothing back.
 async fn balance(
     conn: &mut PgConnection,
     order: OrderId,
@@ -107,7 +108,9 @@ async fn balance(
         r#"select user_id as "user: UserId", credits, amount_cents, refunded_cents, credits_reversed,
                   credits_missing, fulfilled_at is not null as "is_fulfilled!",
                   exists (select from disputes d where d.order_id = orders.id and d.state <> 'won')
-                      as "is_disputed!"
+                      as "is_disputed!",
+                  exists (select from users u where u.id = orders.user_id and u.deleted_at is not null)
+                      as "is_buyer_deleted!"
            from orders where id = $1"#,
         order.uuid(),
     )
@@ -118,6 +121,7 @@ async fn balance(
         (true, true) => row.credits,
         (true, false) => share(row.credits, row.refunded_cents, row.amount_cents),
     };
+    let due = if row.is_buyer_deleted { due.max(row.credits_reversed) } else { due };
     let change = due - row.credits_reversed;
     let mut moved = Reversed::default();
     if change > 0 {

@@ -252,6 +252,19 @@ async fn a_dispute_takes_the_credits_until_it_is_won(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_dispute_won_after_account_deletion_returns_nothing(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    let opened = ReversalEvent::DisputeOpened { dispute: "dp".into() };
+    receive(&pool, "evt_1", reversal(&order, opened)).await;
+    accounts::delete(&pool, order.user, &[7; 32]).await.unwrap().unwrap();
+    let won = ReversalEvent::DisputeClosed { dispute: "dp".into(), won: true };
+    receive(&pool, "evt_2", reversal(&order, won)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 55));
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_payment_after_account_deletion_is_recorded_and_grants_nothing(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     sqlx::query("update users set issuer = 'deleted', email = null, deleted_at = now()")
