@@ -180,3 +180,19 @@ async fn an_invalid_key_is_rejected_instead_of_ignored(pool: PgPool) {
     assert_eq!(answer.asynchronously().send().await.status, StatusCode::ACCEPTED);
     assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 5)));
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_key_stays_used_when_its_image_is_deleted(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, image, other) = (app.token("ada"), app.upload("ada").await, app.upload("ada").await);
+    let run = |image: &str| {
+        let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+        app.post(&path).by(&ada).header("idempotency-key", "click").send()
+    };
+    let worker = app.work_once();
+    assert_eq!(run(&image).await.status, StatusCode::OK);
+    worker.await.unwrap();
+    app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
+    run(&other).await.is_problem(422, REUSED);
+    run(&image).await.is_problem(404, "Image not found");
+}

@@ -395,21 +395,23 @@ async fn join(
 }
 
 /// Returns true if the job uses this image, or another upload of the same bytes: a program that sends a picture
-/// twice creates two images.
+/// twice creates two images. If the job's image has been deleted, any upload of a program counts.
 async fn has_image(
     conn: &mut PgConnection,
     job: &Job,
     image: ImageId,
 ) -> Result<bool, SubmitError> {
-    // If the job's image has been deleted, there is nothing to compare.
-    let Some(of) = job.image.filter(|of| *of != image) else { return Ok(true) };
+    if job.image == Some(image) {
+        return Ok(true);
+    }
     let same = sqlx::query_scalar!(
         r#"select exists (
-               select from images a join images b on b.content_sha256 = a.content_sha256
-               where a.id = $1 and b.id = $2 and a.owner_id = b.owner_id
-                 and a.expires_at is not null and b.expires_at is not null
+               select from images b left join images a on a.id = $1
+               where b.id = $2 and b.expires_at is not null
+                 and (a.id is null or a.expires_at is not null
+                                      and a.owner_id = b.owner_id and a.content_sha256 = b.content_sha256)
            ) as "same!""#,
-        of.uuid(),
+        job.image.map(ImageId::uuid),
         image.uuid(),
     );
     Ok(same.fetch_one(conn).await?)
