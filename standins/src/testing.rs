@@ -134,6 +134,17 @@ where
         .unwrap_or_else(|_| panic!("not within {timeout:?}: {what}"))
 }
 
+/// Waits until a query waits for a lock.
+pub async fn waits_for_a_lock(pool: &PgPool) {
+    let waits = "select count(*) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock'";
+    eventually(Duration::from_secs(10), "a query waits for a lock", || async {
+        let waiting: i64 = sqlx::query_scalar(waits).fetch_one(pool).await.expect("counted");
+        (waiting == 1).then_some(())
+    })
+    .await;
+}
+
 /// Returns the result of an attempt at a job, as a worker records it. Writes no objects.
 pub fn new_result(job: JobId, attempt: i32) -> NewResult {
     NewResult {

@@ -32,13 +32,13 @@ pub async fn fail(
 
 /// Cancels the job and releases its hold. Returns false if it had already ended.
 pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
-    end_active(pool, job, JobState::Cancelled, None).await
+    end_active(pool, job, &ACTIVE, JobState::Cancelled, None).await
 }
 
 /// Cancels the job like [`cancel`] and takes its idempotency key, so that a repeat of the request runs again.
 pub async fn cancel_unanswered(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
-    let canceled = end_active_in(&mut tx, job, JobState::Cancelled, None).await?;
+    let canceled = end_active_in(&mut tx, job, &ACTIVE, JobState::Cancelled, None).await?;
     if canceled {
         sqlx::query!("update jobs set idempotency_key = null where id = $1", job.uuid())
             .execute(&mut *tx)
@@ -48,15 +48,19 @@ pub async fn cancel_unanswered(pool: &PgPool, job: JobId) -> sqlx::Result<bool> 
     Ok(canceled)
 }
 
-/// Ends an active job without a result. Returns false if it had already ended or does not exist.
+/// The states of a job that has not ended.
+pub(super) const ACTIVE: [JobState; 2] = [JobState::Queued, JobState::Running];
+
+/// Ends a job that is in one of the active states `from`, without a result. Returns false if it is not.
 pub(super) async fn end_active(
     pool: &PgPool,
     job: JobId,
+    from: &[JobState],
     state: JobState,
     failure: Option<&Failure>,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
-    let ended = end_active_in(&mut tx, job, state, failure).await?;
+    let ended = end_active_in(&mut tx, job, from, state, failure).await?;
     tx.commit().await?;
     Ok(ended)
 }
@@ -64,13 +68,16 @@ pub(super) async fn end_active(
 async fn end_active_in(
     tx: &mut PgConnection,
     job: JobId,
+    from: &[JobState],
     state: JobState,
     failure: Option<&Failure>,
 ) -> sqlx::Result<bool> {
     lock_payer(tx, job).await?;
+    let from: Vec<_> = from.iter().map(|state| state.as_str().to_owned()).collect();
     let active = sqlx::query!(
-        "select id from jobs where id = $1 and state in ('queued', 'running') for update",
+        "select id from jobs where id = $1 and state = any($2) for update",
         job.uuid(),
+        &from,
     )
     .fetch_optional(&mut *tx)
     .await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
-use super::end::end_active;
+use super::end::{ACTIVE, end_active};
 use super::{
     Failure, FixParameters, Job, JobState, NewJob, SubmitError, Submitted, get, load, submit,
 };
@@ -127,5 +127,5 @@ async fn fix_of(pool: &PgPool, job: JobId, prompt: String) -> sqlx::Result<Optio
 /// or does not exist.
 pub async fn fail_by_operator(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
     let failure = Failure { code: "ended_by_operator".into(), detail: reason.to_owned() };
-    end_active(pool, job, JobState::Failed, Some(&failure)).await
+    end_active(pool, job, &ACTIVE, JobState::Failed, Some(&failure)).await
 }

@@ -44,7 +44,8 @@ pub async fn end_unserved(pool: &PgPool, after: Duration) -> sqlx::Result<Vec<Jo
     };
     let mut ended = Vec::new();
     for job in unserved {
-        if end_active(pool, job, JobState::Failed, Some(&failure)).await? {
+        // A worker may have started it since.
+        if end_active(pool, job, &[JobState::Queued], JobState::Failed, Some(&failure)).await? {
             ended.push(job);
         }
     }

@@ -13,7 +13,7 @@ use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
 use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
 use retouch_core::users::{self, SignIn, User};
 use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, ISSUER, eventually, image, new_result, user};
+use retouch_standins::testing::{Bucket, ISSUER, image, new_result, user, waits_for_a_lock};
 use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -286,13 +286,7 @@ async fn erasing_locks_the_user_before_the_pictures_as_submitting_does(pool: PgP
         let pool = pool.clone();
         async move { accounts::erase_deleted(&pool).await.unwrap() }
     });
-    let waits = "select count(*) from pg_stat_activity
-                 where datname = current_database() and wait_event_type = 'Lock'";
-    eventually(Duration::from_secs(10), "the eraser waits for the user", || async {
-        let waiting: i64 = sqlx::query_scalar(waits).fetch_one(&pool).await.unwrap();
-        (waiting == 1).then_some(())
-    })
-    .await;
+    waits_for_a_lock(&pool).await;
     sqlx::query("select from images where owner_id = $1 for key share nowait")
         .bind(ada.uuid())
         .execute(&mut *submitting)
@@ -300,6 +294,9 @@ async fn erasing_locks_the_user_before_the_pictures_as_submitting_does(pool: PgP
         .expect("the eraser holds no picture while it waits");
     submitting.commit().await.unwrap();
     erasing.await.unwrap();
+    assert_erased(&pool, 1000).await;
+}
+
     assert_erased(&pool, 1000).await;
 }
 

@@ -13,8 +13,10 @@ use retouch_core::jobs::{
 };
 use retouch_core::results::{self, Filter};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage, users};
-use retouch_standins::testing::{ISSUER, always_reachable, image, new_result, user};
-use sqlx::PgPool;
+use retouch_standins::testing::{
+    ISSUER, always_reachable, image, new_result, user, waits_for_a_lock,
+};
+use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_secs(15);
 const NO_LEASE: Duration = Duration::ZERO;

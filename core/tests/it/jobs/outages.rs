@@ -118,6 +118,27 @@ async fn a_job_that_no_worker_serves_ends_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_a_worker_has_just_started_does_not_end_as_unserved(pool: PgPool) {
+    always_reachable(&pool).await;
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let aged = "update jobs set created_at = now() - interval '61 seconds', run_after = now() - interval '61 seconds'";
+    sqlx::query(aged).execute(&pool).await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut busy = connection.begin().await.unwrap();
+    sqlx::query("select from users for update").execute(&mut *busy).await.unwrap();
+    let ending = tokio::spawn({
+        let pool = pool.clone();
+        async move { jobs::end_unserved(&pool, Duration::from_mins(1)).await.unwrap() }
+    });
+    waits_for_a_lock(&pool).await;
+    claim(&pool, WorkerId::new()).await.expect("the job");
+    busy.commit().await.unwrap();
+    assert_eq!(ending.await.unwrap(), []);
+    assert_eq!(state(&pool, job).await, JobState::Running);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
