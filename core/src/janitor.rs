@@ -65,7 +65,7 @@ async fn run_rounds(pool: &PgPool, storage: &Storage) {
     loop {
         interval.tick().await;
         if let Err(error) = round(pool, storage).await {
-            tracing::warn!("Cleanup failed; retrying in the next round: {error:#}");
+            tracing::warn!("{error:#}; retrying in the next round");
         }
     }
 }
@@ -80,13 +80,22 @@ async fn run_hourly(pool: &PgPool, storage: &Storage) {
     }
 }
 
-/// Runs the tasks of one round.
+/// Runs the tasks of one round. The error names those that failed.
 pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
-    images::delete_expired(pool).await?;
-    workers::delete_silent(pool).await?;
-    accounts::erase_deleted(pool).await?;
-    jobs::delete_prompts(pool).await?;
-    delete_doomed(pool, storage).await.map(drop)
+    // A failed task must not prevent the others.
+    let outcomes = [
+        ("expired images", images::delete_expired(pool).await.map(drop).map_err(Into::into)),
+        ("silent workers", workers::delete_silent(pool).await.map(drop).map_err(Into::into)),
+        ("deleted accounts", accounts::erase_deleted(pool).await.map_err(Into::into)),
+        ("prompts", jobs::delete_prompts(pool).await.map(drop).map_err(Into::into)),
+        ("doomed objects", delete_doomed(pool, storage).await.map(drop)),
+    ];
+    let failures: Vec<_> = outcomes
+        .into_iter()
+        .filter_map(|(what, outcome)| Some(format!("{what} ({:#})", outcome.err()?)))
+        .collect();
+    anyhow::ensure!(failures.is_empty(), "Could not clean up {}", failures.join(", "));
+    Ok(())
 }
 
 /// Runs the hourly tasks. Returns false if they were not due or another process is running them.

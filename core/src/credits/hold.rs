@@ -4,25 +4,25 @@ use sqlx::PgConnection;
 
 use crate::{UserId, db, users};
 
-/// Locks the user's row and holds `cost` for a job. Returns false if the balance is too low; the row is
-/// locked either way.
+/// Locks the user's row and holds `cost` for a job. Returns false if the balance is too low, and `None` if the account
+/// was deleted; the row is locked in any case.
 pub(crate) async fn lock_and_hold(
     conn: &mut PgConnection,
     user: UserId,
     cost: i32,
-) -> sqlx::Result<bool> {
+) -> sqlx::Result<Option<bool>> {
     let held = sqlx::query!(
-        "update users set reserved = reserved + $2 where id = $1 and credits - reserved >= $2",
+        "update users set reserved = reserved + $2
+         where id = $1 and deleted_at is null and credits - reserved >= $2",
         user.uuid(),
         cost,
     )
     .execute(&mut *conn)
     .await?;
     if held.rows_affected() == 1 {
-        return Ok(true);
+        return Ok(Some(true));
     }
-    users::lock(conn, user).await?;
-    Ok(false)
+    Ok(users::lock(conn, user).await?.then_some(false))
 }
 
 /// Releases a hold.

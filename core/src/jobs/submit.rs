@@ -103,7 +103,7 @@ pub enum SubmitError {
     /// Too many jobs of this user or visitor are queued.
     #[error("Too many of your runs are waiting. Try again when some have finished.")]
     OwnerQueueFull,
-    /// The image was deleted meanwhile.
+    /// The image or its owner's account was deleted meanwhile.
     #[error("Image not found")]
     NoSuchImage,
     /// The database failed.
@@ -138,7 +138,9 @@ pub async fn submit_as(
     let mut tx = db::begin(pool).await?;
     // If no job is inserted, the rollback also undoes the hold.
     let is_held = if let Some(owner) = new.owner {
-        credits::lock_and_hold(&mut tx, owner, cost).await?
+        let held = credits::lock_and_hold(&mut tx, owner, cost).await?;
+        // The images of a deleted account are being erased.
+        held.ok_or(SubmitError::NoSuchImage)?
     } else {
         lock_visitors(&mut tx).await?;
         true

@@ -297,6 +297,18 @@ async fn erasing_locks_the_user_before_the_pictures_as_submitting_does(pool: PgP
     assert_erased(&pool, 1000).await;
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_deleted_account_can_submit_no_run(pool: PgPool) {
+    let ada = heavy_account(&pool).await;
+    accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    let left = "select id from images limit 1";
+    let left: ImageId = sqlx::query_scalar(left).fetch_one(&pool).await.unwrap();
+    for tier in [Tier::Free, Tier::Paid] {
+        let late = NewJob { tier, ..run(ada, left, Tool::RemoveBackground) };
+        let refused = jobs::submit(&pool, &late).await;
+        assert!(matches!(refused, Err(SubmitError::NoSuchImage)), "{refused:?}");
+    }
+    accounts::erase_deleted(&pool).await.unwrap();
     assert_erased(&pool, 1000).await;
 }
 

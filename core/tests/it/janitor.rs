@@ -347,3 +347,15 @@ async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) 
     assert!(results::for_job(&pool, job).await.unwrap().is_empty());
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_task_of_a_round_prevents_no_other(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let gone = image(&pool, Some(&bucket.storage), ada, b"gone").await;
+    images::delete(&pool, ada, gone).await.unwrap();
+    execute(&pool, "alter table workers rename to lost").await;
+    let failed = janitor::round(&pool, &bucket.storage).await.unwrap_err();
+    assert!(format!("{failed:#}").contains("workers"), "{failed:#}");
+    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+}
+
