@@ -215,9 +215,9 @@ fn is_unavailable(error: &DatabaseError) -> bool {
         | DatabaseError::WorkerCrashed => true,
         DatabaseError::Database(error) => {
             let code = error.code().unwrap_or_default();
-            // Shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a standby (25006), out
-            // of disk, memory or connections (53), or a failing disk (58).
-            ["57P0", "57014", "55P03", "25P03", "25006", "53", "58"]
+            // Shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a deadlock (40P01), a standby
+            // (25006), out of disk, memory or connections (53), or a failing disk (58).
+            ["57P0", "57014", "55P03", "25P03", "40P01", "25006", "53", "58"]
                 .iter()
                 .any(|unavailable| code.starts_with(unavailable))
         }

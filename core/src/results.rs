@@ -171,6 +171,15 @@ pub async fn delete(
     sqlx::query!("select id from users where id = $1 for no key update", owner.uuid())
         .fetch_optional(&mut *tx)
         .await?;
+    // Deleting the result also changes the row of its job. Whoever deletes the image, such as the janitor, changes that row
+    // before the result's.
+    sqlx::query!(
+        "select id from jobs where id = (select job_id from results where id = $1 and owner_id = $2) for update",
+        id.uuid(),
+        owner.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
     let keys = sqlx::query!(
         "delete from results where id = $1 and owner_id = $2 and tool = $3
          returning object_key, thumbnail_key, preview_key",

@@ -13,8 +13,10 @@ use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter};
 use retouch_core::storage::{self, Page, Storage};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, audit, janitor};
-use retouch_standins::testing::{Bucket, always_reachable, eventually, image, new_result, user};
-use sqlx::PgPool;
+use retouch_standins::testing::{
+    Bucket, always_reachable, eventually, image, new_result, user, waits_for_a_lock,
+};
+use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
 const NO_AGE: Duration = Duration::ZERO;
@@ -332,6 +334,7 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     let kept = images::list(&pool, ada, None, 1000).await.unwrap().len();
     assert_eq!(bucket.storage.keys().await.unwrap().len(), 2 * kept);
 }
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) {
     let (ada, worker) = (user(&pool, "ada", 0).await, WorkerId::new());
@@ -359,3 +362,24 @@ async fn a_failed_task_of_a_round_prevents_no_other(pool: PgPool) {
     assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_result_can_be_deleted_while_the_janitor_deletes_its_image(pool: PgPool) {
+    let (ada, worker) = (user(&pool, "ada", 0).await, WorkerId::new());
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = submit(&pool, &run(ada, picture, Tier::Paid)).await;
+    claim(&pool, worker).await.unwrap();
+    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    let result = results::for_job(&pool, job).await.unwrap()[0].id;
+    // Deleting an image changes its jobs first and then deletes their results.
+    let mut connection = pool.acquire().await.unwrap();
+    let mut janitor = connection.begin().await.unwrap();
+    sqlx::query("select from jobs for update").execute(&mut *janitor).await.unwrap();
+    let deleting = tokio::spawn({
+        let pool = pool.clone();
+        async move { results::delete(&pool, ada, ToolName::RemoveBackground, result).await }
+    });
+    waits_for_a_lock(&pool).await;
+    sqlx::query("delete from images").execute(&mut *janitor).await.expect("no deadlock");
+    janitor.commit().await.unwrap();
+    assert!(!deleting.await.unwrap().expect("no deadlock"), "it is gone already");
+}
