@@ -23,6 +23,8 @@ pub struct UserLimits {
     pub renders: UserLimit,
     /// Payment pages that are opened at the provider.
     pub purchases: UserLimit,
+    /// Payments about which the provider is asked.
+    pub payment_checks: UserLimit,
     /// Deliveries that a user asks for.
     pub deliveries: UserLimit,
     /// Addresses that a user gives webhooks.
@@ -75,6 +77,8 @@ impl From<RateLimited> for ApiError {
 
 /// Payment pages per minute.
 const PURCHASES_PER_MINUTE: u32 = 30;
+/// Questions to the payment provider per minute.
+const PAYMENT_CHECKS_PER_MINUTE: u32 = 30;
 /// Tests and repetitions of deliveries per minute.
 const DELIVERIES_PER_MINUTE: u32 = 30;
 /// Changed addresses of webhooks per minute. Resolving the name of one may keep a thread waiting.
@@ -95,6 +99,11 @@ impl UserLimits {
             samples: limit("samples", "user-samples", uploads),
             renders: limit("renders", "user-renders", uploads),
             purchases: limit("purchases", "user-purchases", PURCHASES_PER_MINUTE),
+            payment_checks: limit(
+                "payment checks",
+                "user-payment-checks",
+                PAYMENT_CHECKS_PER_MINUTE,
+            ),
             deliveries: limit("deliveries", "user-deliveries", DELIVERIES_PER_MINUTE),
             webhook_addresses: limit(
                 "address checks",

@@ -179,7 +179,8 @@ impl From<CheckoutState> for PaymentStatusView {
     }
 }
 
-/// The status of a payment. If it is paid, the call also grants the credits, unless that has happened already.
+/// The status of a payment. If it is paid, the call also grants the credits, unless that has happened already. Asks the
+/// payment provider up to 30 times per minute; beyond that, the status is as old as the last answer.
 #[utoipa::path(get, path = "/api/payments/session-status/{sessionId}", tag = "payments",
     params(("sessionId" = String, Path)),
     responses((status = 200, body = PaymentStatusView), (status = 401, body = Problem),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use retouch_core::UserId;
-use retouch_core::orders::{self, Outcome};
+use retouch_core::orders::{self, OrderStatus, Outcome};
 
 use crate::error::ApiError;
 use crate::payments::{MessageError, Payments, PaymentsError, SessionStatus};
@@ -14,6 +14,9 @@ use crate::state::App;
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 /// The payments that one process takes at once; others may take the next.
 const CHECK_LIMIT: i64 = 20;
+/// What a buyer reads while the provider does not answer; the page says the same.
+const UNCHECKED: &str =
+    "We could not check your payment. It is not lost: a paid order always gets its credits.";
 
 /// The state of a checkout.
 #[derive(Clone, Debug)]
@@ -28,7 +31,24 @@ pub struct CheckoutState {
     pub order: orders::Order,
 }
 
-/// Returns the state of the checkout `session`, and settles its payment.
+impl CheckoutState {
+    /// Returns what our order says.
+    fn recorded(order: orders::Order) -> Self {
+        let status = match order.status {
+            OrderStatus::Open => SessionStatus::Open,
+            OrderStatus::Expired => SessionStatus::Expired,
+            OrderStatus::Unpaid
+            | OrderStatus::Paid
+            | OrderStatus::Failed
+            | OrderStatus::Refunded
+            | OrderStatus::Disputed => SessionStatus::Complete,
+        };
+        let url = order.checkout_url.clone().filter(|_| status == SessionStatus::Open);
+        Self { status, email: order.email.clone(), url, order }
+    }
+}
+
+/// Returns the state of the checkout `session`, and settles its payment. Users who ask too often get what our order says.
 pub async fn checkout_state(
     app: &App,
     user: UserId,
@@ -36,14 +56,15 @@ pub async fn checkout_state(
 ) -> Result<CheckoutState, ApiError> {
     let order = orders::for_session(&app.pool, user, session).await?;
     let order = order.ok_or(ApiError::NotFound("Payment"))?;
-    if order.fulfilled_at.is_some() {
-        let email = order.email.clone();
-        return Ok(CheckoutState { status: SessionStatus::Complete, email, url: None, order });
+    let checks = &app.rate_limits.users.payment_checks;
+    if order.fulfilled_at.is_some() || checks.count(user).await.is_err() {
+        return Ok(CheckoutState::recorded(order));
     }
-    let payments = app.payments.as_ref().ok_or(ApiError::PaymentsUnavailable)?;
+    let unchecked = || ApiError::Unavailable { detail: UNCHECKED.into(), retry_after_secs: 10 };
+    let payments = app.payments.as_ref().ok_or_else(unchecked)?;
     let state = payments.retrieve(session).await.map_err(|error| {
         tracing::warn!(order.id = %order.id, "Could not check the payment of order {}: {error}", order.id);
-        ApiError::PaymentsUnavailable
+        unchecked()
     })?;
     count("return", orders::settle(&app.pool, &state.payment).await?);
     let order = orders::owned(&app.pool, user, order.id).await?.unwrap_or(order);

@@ -448,6 +448,42 @@ async fn nobody_opens_payment_pages_without_end(pool: PgPool) {
     assert_eq!(buy(&app, "bob", 1).await.status, StatusCode::OK);
 }
 
+/// Places an order whose payment page the provider does not know.
+async fn lost_order(app: &TestApp) -> &'static str {
+    let ada = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id;
+    let order = orders::place(&app.pool, ada, &credits::PACKS[0], None).await.unwrap();
+    let url = "https://pay.test/1";
+    orders::attach_session(&app.pool, order.id, "cs_lost", url).await.unwrap();
+    "cs_lost"
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_payment_that_cannot_be_checked_says_so(pool: PgPool) {
+    let (app, _stripe) = TestApp::start_selling(pool).await;
+    let session = lost_order(&app).await;
+    let text =
+        "We could not check your payment. It is not lost: a paid order always gets its credits.";
+    status_of(&app, "ada", session).await.is_problem(503, text);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn beyond_the_limit_the_status_of_a_payment_comes_from_our_order(pool: PgPool) {
+    let (app, _stripe) = TestApp::start_selling(pool).await;
+    let session = lost_order(&app).await;
+    let mut asked = 0;
+    let known = loop {
+        let answer = status_of(&app, "ada", session).await;
+        if answer.status == StatusCode::OK || asked > 90 {
+            break answer;
+        }
+        asked += 1;
+    };
+    assert!((30..90).contains(&asked), "the provider was asked {asked} times");
+    let known = known.json();
+    assert_eq!((&known["status"], &known["fulfilled"]), (&json!("open"), &json!(false)));
+    assert_eq!(known["url"], "https://pay.test/1");
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn one_check_asks_about_every_payment_that_is_due(pool: PgPool) {
     let (app, _stripe) = TestApp::start_selling(pool).await;

@@ -518,7 +518,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The status of a payment. If it is paid, the call also grants the credits, unless that has happened already. */
+        /**
+         * The status of a payment. If it is paid, the call also grants the credits, unless that has happened already. Asks the
+         *     payment provider up to 30 times per minute; beyond that, the status is as old as the last answer.
+         */
         get: operations["session_status"];
         put?: never;
         post?: never;
