@@ -21,7 +21,6 @@ use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
-use crate::usecases::run_tool::announce_canceled;
 
 /// Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
 /// are canceled and remaining credits are lost. Accounting records stay, without personal data.
@@ -40,8 +39,7 @@ pub async fn delete_user(
         Err(ApiError::Unauthorized(ACCOUNT_DELETED)) => return Ok(StatusCode::NO_CONTENT),
         Err(error) => return Err(error),
     };
-    let canceled = delete_account::delete_account(&app, user).await?;
-    announce_canceled(&app, &canceled).await;
+    delete_account::delete_account(&app, user).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

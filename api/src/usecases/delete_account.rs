@@ -1,18 +1,26 @@
 //! Deletes accounts.
 
-use retouch_core::{JobId, UserId, accounts};
+use anyhow::Context;
+use retouch_core::{UserId, accounts};
 
+use super::run_tool::announce_canceled;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// Deletes the account of `user`, except for accounting records, and returns the canceled jobs. Idempotent. The open payment
-/// pages are closed afterwards, because the provider may take long to answer.
-pub async fn delete_account(app: &App, user: UserId) -> Result<Vec<JobId>, ApiError> {
-    let Some(profile) = accounts::profile(&app.pool, user).await? else { return Ok(Vec::new()) };
+/// Deletes the account of `user`, except for accounting records. Idempotent. Once begun, it goes on even if the client hangs
+/// up: a repeat would not find the payment pages that are still open.
+pub async fn delete_account(app: &App, user: UserId) -> Result<(), ApiError> {
+    app.tasks.spawn(delete(app.clone(), user)).await.context("deleting an account")?
+}
+
+async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
+    let Some(profile) = accounts::profile(&app.pool, user).await? else { return Ok(()) };
     let identity_hash = app.deleted_users.hash(&profile.issuer, &profile.subject);
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
+    // Nobody waits for the provider, which may take long to answer.
     app.tasks.spawn(close_pages(app.clone(), user, deleted.open_sessions));
-    Ok(deleted.canceled)
+    announce_canceled(&app, &deleted.canceled).await;
+    Ok(())
 }
 
 async fn close_pages(app: App, user: UserId, sessions: Vec<String>) {

@@ -1,13 +1,15 @@
 //! Buying packs, with a stand-in for the payment provider.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use retouch_api::usecases::settle_payment::check_pending_payments;
 use retouch_core::{credits, orders, users};
 use retouch_standins::stripe::{DisputeStatus, EventKind, Outcome, StripeStandIn};
+use retouch_standins::testing::{eventually, waits_for_a_lock};
 use serde_json::{Value, json};
-use sqlx::PgPool;
+use sqlx::{Acquire, PgPool};
 
 use crate::app::{Answer, TestApp};
 
@@ -482,6 +484,27 @@ async fn beyond_the_limit_the_status_of_a_payment_comes_from_our_order(pool: PgP
     let known = known.json();
     assert_eq!((&known["status"], &known["fulfilled"]), (&json!("open"), &json!(false)));
     assert_eq!(known["url"], "https://pay.test/1");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_client_that_hangs_up_while_its_account_is_deleted_leaves_no_page_open(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    app.upload("ada").await;
+    // The account ends, and then its pictures are erased, which waits for this lock.
+    let mut connection = app.pool.acquire().await.unwrap();
+    let mut busy = connection.begin().await.unwrap();
+    sqlx::query("select from images for update").execute(&mut *busy).await.unwrap();
+    let ada = app.token("ada");
+    tokio::select! {
+        answer = app.delete("/api/user").by(&ada).send() => panic!("{}", answer.text()),
+        () = waits_for_a_lock(&app.pool) => {}
+    }
+    busy.commit().await.unwrap();
+    eventually(Duration::from_secs(10), "the page is closed", async || {
+        (stripe.session(&session).unwrap()["status"] == "expired").then_some(())
+    })
+    .await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
