@@ -11,6 +11,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use reqwest::dns::{Name, Resolve, Resolving};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use url::{Host, Url};
 
 /// The longest URL, in characters.
@@ -79,12 +80,14 @@ pub enum AddressError {
 #[derive(Clone, Debug)]
 pub struct AddressRules {
     allowed: Arc<[IpNet]>,
+    /// Permits of [`Self::check_host`], which does not share those of deliveries.
+    lookups: Arc<Semaphore>,
 }
 
 impl AddressRules {
     /// Creates rules that allow `allowed` besides public addresses.
     pub fn new(allowed: &[IpNet]) -> Self {
-        Self { allowed: allowed.into() }
+        Self { allowed: allowed.into(), lookups: Arc::new(Semaphore::new(CHECKED_AT_ONCE)) }
     }
 
     /// Parses and checks a URL. [`Self::check_host`] and [`Resolver`] check its addresses.
@@ -117,11 +120,11 @@ impl AddressRules {
     /// Checks the present addresses of a parsed URL's host. A name that does not resolve passes: that may be temporary.
     pub async fn check_host(&self, url: &Url) -> Result<(), AddressError> {
         let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
-        match lookup(name).await {
-            Ok(addresses) => addresses
+        match timeout(LOOKUP_TIMEOUT, lookup(name, &self.lookups)).await {
+            Ok(Ok(addresses)) => addresses
                 .iter()
                 .try_for_each(|address| self.check(*address, url.scheme() == "http")),
-            Err(_) => Ok(()),
+            Ok(Err(_)) | Err(_) => Ok(()),
         }
     }
 
@@ -138,25 +141,22 @@ impl AddressRules {
     }
 }
 
-/// How many names may be resolved at once. Each keeps a thread from the pool that also decodes pictures, for as long as a
-/// name server takes to answer.
-static LOOKUPS: Semaphore = Semaphore::const_new(16);
+/// How many names that users register may be resolved at once.
+const CHECKED_AT_ONCE: usize = 16;
 /// How long to wait for a name server.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Resolves a name to all its addresses.
-async fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
+/// Resolves a name to all its addresses, once `permits` has one. Each lookup keeps a thread from the pool that also decodes
+/// pictures, for as long as a name server takes to answer.
+async fn lookup(name: &str, permits: &Arc<Semaphore>) -> io::Result<Vec<IpAddr>> {
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let name = name.to_owned();
-    let resolve = async {
-        let permit = LOOKUPS.acquire().await.map_err(io::Error::other)?;
-        let found = tokio::task::spawn_blocking(move || {
-            // The thread goes on even if nobody waits for it any more.
-            let _permit = permit;
-            (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
-        });
-        found.await?
-    };
-    let addresses = tokio::time::timeout(LOOKUP_TIMEOUT, resolve).await??;
+    let resolve = tokio::task::spawn_blocking(move || {
+        // The thread goes on even if nobody waits for it any more.
+        let _permit = permit;
+        (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
+    });
+    let addresses = timeout(LOOKUP_TIMEOUT, resolve).await???;
     if addresses.is_empty() {
         return Err(io::Error::other("the name has no address"));
     }
@@ -182,13 +182,15 @@ pub struct Resolver {
     pub rules: AddressRules,
     /// Whether the client uses HTTP without TLS.
     pub is_plain: bool,
+    /// Permits to resolve a name.
+    pub lookups: Arc<Semaphore>,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let Self { rules, is_plain } = self.clone();
+        let Self { rules, is_plain, lookups } = self.clone();
         Box::pin(async move {
-            let addresses = lookup(name.as_str()).await.map_err(ResolveError::Dns)?;
+            let addresses = lookup(name.as_str(), &lookups).await.map_err(ResolveError::Dns)?;
             for address in &addresses {
                 rules.check(*address, is_plain).map_err(ResolveError::Address)?;
             }
@@ -370,7 +372,8 @@ mod tests {
             Ok(()),
             "DNS may be away for a moment"
         );
-        let resolver = Resolver { rules: rules(&[]), is_plain: false };
+        let lookups = Arc::new(Semaphore::new(1));
+        let resolver = Resolver { rules: rules(&[]), is_plain: false, lookups };
         let refused = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
         assert!(matches!(
             refused.downcast_ref(),

@@ -13,6 +13,7 @@ use retouch_core::webhooks::{
     self, Attempt, Delivery, DeliveryProblem, DisabledReason, Lane, Outcome, Recorded,
 };
 use retouch_core::{WebhookId, db};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -37,6 +38,19 @@ const fn places(lane: Lane) -> (usize, i64) {
         Lane::Fast => (64, 4),
         Lane::Slow => (16, 2),
     }
+}
+
+/// The names that a lane may resolve at once. More than it has places: a lookup that takes so long that nobody waits for it any
+/// more still keeps its permit.
+const fn lookups(lane: Lane) -> usize {
+    2 * places(lane).0
+}
+
+/// Returns how many deliveries may start beside `taken` ones: so many that each finds one of the `free` permits for a lookup at
+/// once. Waiting for one would use up the time of the attempt.
+const fn room(lane: Lane, taken: usize, free: usize) -> usize {
+    let (places, lookups) = (places(lane).0.saturating_sub(taken), free.saturating_sub(taken));
+    if places < lookups { places } else { lookups }
 }
 
 /// Sends deliveries until the process stops, and then waits for those in flight.
@@ -92,9 +106,10 @@ impl Flights {
     async fn fill(&mut self, sender: &Arc<Sender>) -> Result<usize, db::DatabaseError> {
         let mut claimed = 0;
         for lane in [Lane::Fast, Lane::Slow] {
-            let (all, per_webhook) = places(lane);
+            let (_, per_webhook) = places(lane);
             let taken = self.destinations.values().filter(|(of, _)| *of == lane).count();
-            if taken >= all {
+            let room = room(lane, taken, sender.exit(lane).lookups.available_permits());
+            if room == 0 {
                 continue;
             }
             let mut busy = HashMap::new();
@@ -102,14 +117,14 @@ impl Flights {
                 *busy.entry(*webhook).or_default() += 1;
             }
             let busy: Vec<_> = busy.into_iter().collect();
-            let free = (all - taken) as i64;
             let pool = &sender.app.pool;
             let due =
-                db::within(webhooks::claim(pool, lane, free, per_webhook, &busy, LEASE)).await?;
+                db::within(webhooks::claim(pool, lane, room as i64, per_webhook, &busy, LEASE))
+                    .await?;
             claimed += due.len();
             for delivery in due {
                 let (sender, webhook) = (sender.clone(), delivery.webhook);
-                let task = self.tasks.spawn(async move { sender.deliver(&delivery).await });
+                let task = self.tasks.spawn(async move { sender.deliver(lane, &delivery).await });
                 self.destinations.insert(task.id(), (lane, webhook));
             }
         }
@@ -132,34 +147,34 @@ impl Flights {
 /// Sends single deliveries.
 struct Sender {
     app: App,
+    fast: Exit,
+    slow: Exit,
+}
+
+/// The HTTP clients of one lane.
+struct Exit {
     encrypted: Client,
     plain: Client,
+    lookups: Arc<Semaphore>,
 }
 
 impl Sender {
     fn new(app: App) -> anyhow::Result<Self> {
-        let client = |is_plain| {
-            let rules = app.webhook_addresses.clone();
-            Client::builder()
-                .user_agent("Retouch-Webhooks/1")
-                .redirect(redirect::Policy::none())
-                // A proxy would connect to what nobody has checked.
-                .no_proxy()
-                // A new connection for each attempt, so that each checks the addresses of its host.
-                .pool_max_idle_per_host(0)
-                .dns_resolver(Arc::new(Resolver { rules, is_plain }))
-                .https_only(!is_plain)
-                .build()
-                .context("creating the HTTP client")
-        };
-        let (encrypted, plain) = (client(false)?, client(true)?);
-        Ok(Self { app, encrypted, plain })
+        let (fast, slow) = (Exit::new(&app, Lane::Fast)?, Exit::new(&app, Lane::Slow)?);
+        Ok(Self { app, fast, slow })
+    }
+
+    const fn exit(&self, lane: Lane) -> &Exit {
+        match lane {
+            Lane::Fast => &self.fast,
+            Lane::Slow => &self.slow,
+        }
     }
 
     /// Makes one attempt and records its outcome.
-    async fn deliver(&self, delivery: &Delivery) {
+    async fn deliver(&self, lane: Lane, delivery: &Delivery) {
         let started = Instant::now();
-        let sent = tokio::time::timeout(TIMEOUT, self.send(delivery)).await;
+        let sent = tokio::time::timeout(TIMEOUT, self.send(lane, delivery)).await;
         let took = started.elapsed();
         let (outcome, status, retry_after) = match sent {
             Ok(Ok(Answer { status, retry_after })) => {
@@ -182,11 +197,12 @@ impl Sender {
     }
 
     /// Sends the request and returns the receiver's answer.
-    async fn send(&self, delivery: &Delivery) -> Result<Answer, DeliveryProblem> {
+    async fn send(&self, lane: Lane, delivery: &Delivery) -> Result<Answer, DeliveryProblem> {
         // The rules may have become stricter since the address was registered.
         let url = self.app.webhook_addresses.parse(&delivery.url);
         let url = url.map_err(|_| DeliveryProblem::Address)?;
-        let client = if url.scheme() == "http" { &self.plain } else { &self.encrypted };
+        let Exit { encrypted, plain, .. } = self.exit(lane);
+        let client = if url.scheme() == "http" { plain } else { encrypted };
         let body = payload::body(delivery).map_err(|error| {
             tracing::error!(%error, delivery.id = %delivery.id, "Could not write the body of a delivery");
             DeliveryProblem::Connection
@@ -213,6 +229,28 @@ impl Sender {
         let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
         let (status, now) = (response.status(), self.app.clock.now());
         Ok(Answer { status, retry_after: retry_after(status, response.headers(), now) })
+    }
+}
+
+impl Exit {
+    fn new(app: &App, lane: Lane) -> anyhow::Result<Self> {
+        let lookups = Arc::new(Semaphore::new(lookups(lane)));
+        let client = |is_plain| {
+            let (rules, lookups) = (app.webhook_addresses.clone(), Arc::clone(&lookups));
+            Client::builder()
+                .user_agent("Retouch-Webhooks/1")
+                .redirect(redirect::Policy::none())
+                // A proxy would connect to what nobody has checked.
+                .no_proxy()
+                // A new connection for each attempt, so that each checks the addresses of its host.
+                .pool_max_idle_per_host(0)
+                .dns_resolver(Arc::new(Resolver { rules, is_plain, lookups }))
+                .https_only(!is_plain)
+                .build()
+                .context("creating the HTTP client")
+        };
+        let (encrypted, plain) = (client(false)?, client(true)?);
+        Ok(Self { encrypted, plain, lookups })
     }
 }
 
@@ -287,6 +325,15 @@ fn report(delivery: &Delivery, attempt: Attempt, recorded: Recorded) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delivery_starts_only_where_its_name_can_be_resolved_at_once() {
+        assert_eq!(room(Lane::Slow, 0, 32), 16);
+        assert_eq!(room(Lane::Slow, 16, 16), 0, "all places are taken");
+        assert_eq!(room(Lane::Slow, 6, 26), 10, "slow lookups in flight take no room from others");
+        assert_eq!(room(Lane::Slow, 6, 8), 2, "lookups that nobody waits for do");
+        assert_eq!(room(Lane::Slow, 6, 0), 0);
+    }
 
     #[test]
     fn a_busy_receiver_is_asked_again_when_it_says() {
