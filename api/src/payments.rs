@@ -114,9 +114,24 @@ impl Payments {
         order: &Order,
         buyer_email: Option<&str>,
     ) -> Result<CheckoutPage, PaymentsError> {
+        match self.create(order, buyer_email, &order.id.to_string()).await {
+            // The address only fills in the form, and identity providers accept some that the provider refuses.
+            Err(PaymentsError::Rejected(_)) if buyer_email.is_some() => {
+                self.create(order, None, &format!("{}-without-email", order.id)).await
+            }
+            opened => opened,
+        }
+    }
+
+    async fn create(
+        &self,
+        order: &Order,
+        buyer_email: Option<&str>,
+        key: &str,
+    ) -> Result<CheckoutPage, PaymentsError> {
         let request = self.request_for(order, buyer_email);
-        let key = IdempotencyKey::new(order.id.to_string())
-            .map_err(|error| PaymentsError::Rejected(error.to_string()))?;
+        let key =
+            IdempotencyKey::new(key).map_err(|error| PaymentsError::Rejected(error.to_string()))?;
         let strategy = RequestStrategy::Idempotent(key);
         let session: CheckoutSession = with_retries(|| {
             request.customize().request_strategy(strategy.clone()).send(&self.client)

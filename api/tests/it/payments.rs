@@ -450,6 +450,17 @@ async fn nobody_opens_payment_pages_without_end(pool: PgPool) {
     assert_eq!(buy(&app, "bob", 1).await.status, StatusCode::OK);
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_address_that_the_provider_refuses_prevents_no_purchase(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    // No valid local part, though identity providers may allow it.
+    let session = begin(&app, &stripe, "ada lovelace", 1).await;
+    assert_eq!(stripe.session(&session).unwrap()["customer_email"], Value::Null);
+    assert_eq!(begin(&app, &stripe, "ada lovelace", 1).await, session, "a double click");
+    stripe.pay(&session).await;
+    assert_eq!(status_of(&app, "ada lovelace", &session).await.json()["fulfilled"], true);
+}
+
 /// Places an order whose payment page the provider does not know.
 async fn lost_order(app: &TestApp) -> &'static str {
     let ada = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id;
