@@ -1,8 +1,6 @@
 //! The table of all routes, and the middleware around them.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
@@ -161,21 +159,9 @@ fn is_problem(content: &RefOr<Content>) -> bool {
     schema.ref_location == "#/components/schemas/Problem"
 }
 
-/// Returns the paths that accept GET as well as POST; their GET has side effects, such as running a tool.
-fn paths_with_get_and_post(document: &Document) -> HashSet<String> {
-    let paths = document.paths.paths.iter();
-    let both = paths.filter(|(_, path)| path.get.is_some() && path.post.is_some());
-    both.map(|(path, _)| path.clone()).collect()
-}
-
-/// Rejects HEAD on those paths: axum would otherwise run the GET handler and spend credits.
-async fn reject_head(
-    paths: Arc<HashSet<String>>,
-    route: MatchedPath,
-    request: Request,
-    next: Next,
-) -> Response {
-    if request.method() == Method::HEAD && paths.contains(route.as_str()) {
+/// Rejects HEAD on paths that run a tool: axum would otherwise run the GET handler and spend credits.
+async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Response {
+    if request.method() == Method::HEAD && deadline::RUN_PATHS.contains(&route.as_str()) {
         return fallback::method_not_allowed(request.uri().clone()).await;
     }
     next.run(request).await
@@ -185,7 +171,6 @@ async fn reject_head(
 pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
     let document = with_problem_type(document);
-    let unsafe_gets = Arc::new(paths_with_get_and_post(&document));
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
         .layer(middleware::from_fn(ui::page_headers));
@@ -199,15 +184,8 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .and(NotForContentType::const_new("image/"))
         .and(NotForContentType::const_new("application/zip"))
         .and(NotForContentType::const_new("text/event-stream"));
-    let run_paths = unsafe_gets.clone();
-    let deadline = middleware::from_fn(move |route, request, next| {
-        deadline::enforce(run_paths.clone(), route, request, next)
-    });
-    let reject_head = middleware::from_fn(move |route, request, next| {
-        reject_head(unsafe_gets.clone(), route, request, next)
-    });
-    api.route_layer(deadline)
-        .route_layer(reject_head)
+    api.route_layer(middleware::from_fn(deadline::enforce))
+        .route_layer(middleware::from_fn(reject_head))
         .route_layer(middleware::from_fn_with_state(app.clone(), body::limit))
         .route_layer(middleware::from_fn(measure_request))
         .method_not_allowed_fallback(fallback::method_not_allowed)

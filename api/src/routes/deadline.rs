@@ -1,7 +1,5 @@
 //! Ends requests that wait too long for a dependency.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
@@ -15,21 +13,28 @@ use crate::error::ApiError;
 /// How long a request may take to answer if it neither uploads nor runs a tool.
 const DEADLINE: Duration = Duration::from_secs(20);
 
+/// The paths whose GET does what their POST does: it runs a tool or opens a payment page.
+pub(crate) const RUN_PATHS: [&str; 8] = [
+    "/api/rmbg-images/remove-bg-ai",
+    "/api/rmbg-images/remove-bg-free",
+    "/api/upscale/upscale-ai-2",
+    "/api/upscale/upscale-ai-4",
+    "/api/upscale/upscale-free",
+    "/api/payments/create-checkout-session-1",
+    "/api/payments/create-checkout-session-2",
+    "/api/payments/create-checkout-session-3",
+];
+
 /// Renders a file as POST does elsewhere, and waits for memory as long as `RETOUCH_DECODE_WAIT_SECS` says.
 const RENDERS: &str = "/api/results/{resultId}/file";
 
-/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on the paths in `run_paths`, and [`RENDERS`]: those upload,
-/// render or wait for a run, and have deadlines of their own.
-pub(crate) async fn enforce(
-    run_paths: Arc<HashSet<String>>,
-    route: MatchedPath,
-    request: Request,
-    next: Next,
-) -> Response {
+/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on [`RUN_PATHS`], and [`RENDERS`]: those upload, render or
+/// wait for a run, and have deadlines of their own.
+pub(crate) async fn enforce(route: MatchedPath, request: Request, next: Next) -> Response {
     let is_quick = match *request.method() {
         Method::DELETE => true,
         Method::GET | Method::HEAD => {
-            !run_paths.contains(route.as_str()) && route.as_str() != RENDERS
+            !RUN_PATHS.contains(&route.as_str()) && route.as_str() != RENDERS
         }
         _ => false,
     };
