@@ -4,6 +4,7 @@
 //! decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8, CMYK is converted without a
 //! profile. Of an animation, only the first frame is decoded.
 
+pub(crate) mod exif_block;
 mod foreign;
 mod header;
 mod jpeg_segments;

@@ -10,13 +10,12 @@ use bytes::Bytes;
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder};
 
+use crate::decode::exif_block::{PREFIX, without_prefix};
 use crate::decode::{self, FileFormat, Header};
 use crate::{Limits, PixelError};
 
 /// The longest block, in bytes: a segment of a JPEG has two bytes for its length, and the block a prefix of six.
 const MAX_BYTES: usize = u16::MAX as usize - 2 - PREFIX.len();
-/// What precedes the block in a JPEG, and by mistake in other files.
-const PREFIX: &[u8] = b"Exif\0\0";
 
 const IMAGE_WIDTH: u16 = 0x0100;
 const IMAGE_HEIGHT: u16 = 0x0101;
@@ -40,11 +39,6 @@ const WEBP_ALPHA: u8 = 0x10;
 pub struct Exif {
     block: Vec<u8>,
     is_little: bool,
-}
-
-/// Returns a block from its byte order mark.
-pub(crate) fn without_prefix(block: &[u8]) -> &[u8] {
-    block.strip_prefix(PREFIX).unwrap_or(block)
 }
 
 impl Exif {

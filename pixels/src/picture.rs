@@ -37,6 +37,7 @@ impl Picture {
 
     /// Puts the picture on gray, which makes it opaque. Nets and the search for edges take no alpha, and the colors under
     /// transparent pixels are arbitrary. Spreading visible colors instead hides shapes of one color from a net.
+    #[must_use]
     pub fn on_gray(mut self) -> Self {
         if let Some(alpha) = self.alpha.take() {
             let runs = self.rgb.par_chunks_mut(3 << 16).zip(alpha.par_chunks(1 << 16));

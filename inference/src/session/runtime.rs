@@ -218,14 +218,16 @@ impl Runtime {
         Ok(PictureNet::new(inner, tensors, ShapeBindings::new(self.device, keeping)))
     }
 
-    /// Opens a session, with CUDA graphs if the settings say so and the model allows it.
+    /// Opens a session, with CUDA graphs if the settings say so and the model allows it. None are recorded where engines are
+    /// built: a recording would wait for a build, which takes minutes, and everybody else for the recording.
     fn open_keeping(
         &self,
         open: impl Fn(bool) -> ort::Result<OrtSession>,
     ) -> Result<(OrtSession, Keeping), SessionError> {
         let gpu = &self.settings.gpu;
         let is_kept = self.keeps_tensors();
-        if gpu.graphs && is_kept && self.device == Device::Cuda {
+        let has_graphs = gpu.graphs && self.engines.is_none();
+        if has_graphs && is_kept && self.device == Device::Cuda {
             match open(true) {
                 Ok(session) => return Ok((session, Keeping::Graphs)),
                 // One operator without a CUDA kernel rules graphs out.

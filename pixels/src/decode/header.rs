@@ -6,11 +6,11 @@ use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder};
 
+use super::exif_block::without_prefix;
 use super::foreign::Foreign;
 use super::jpeg_segments::JpegSegments;
 use super::png_chunks::{chunks, chunks_before_pixels};
 use super::webp_tables;
-use crate::exif::without_prefix;
 use crate::{Limits, PixelError, preview};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.

@@ -186,8 +186,7 @@ async fn an_unusable_mask_is_a_mask_error() {
 #[tokio::test]
 async fn an_area_that_nobody_can_see_is_a_mask_error() {
     let models = only(tiny("classical").await);
-    let half =
-        RgbaImage::from_fn(64, 64, |x, _| image::Rgba([9, 9, 9, if x < 30 { 0 } else { 1 }]));
+    let half = RgbaImage::from_fn(64, 64, |x, _| image::Rgba([9, 9, 9, u8::from(x >= 30)]));
     let below =
         |edge: u32| png(GrayImage::from_fn(64, 64, |x, _| Luma([u8::from(x < edge) * 255])));
     let refused = fix(png(half.clone()), below(30), "remove it", &models).await;
