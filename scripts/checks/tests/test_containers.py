@@ -173,7 +173,7 @@ class FurtherSettingsTest(unittest.TestCase):
         section = (REPO / "docs/operating.md").read_text().partition("### Further settings\n")[2].partition("\n## ")[0]
         further = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section))
         # The manual explains these elsewhere.
-        further |= {"RETOUCH_KEEP_TENSORS", "RETOUCH_TENSORRT", "RETOUCH_TENSORRT_CACHE"}
+        further |= {"RETOUCH_FEW_SHAPES", "RETOUCH_KEEP_TENSORS", "RETOUCH_TENSORRT", "RETOUCH_TENSORRT_CACHE"}
         services = config([FILE], ["central"])["services"]
         named = {name for service in OURS for name in services[service]["environment"]}
         named |= {name.removesuffix("_FILE") for name in named}
