@@ -115,8 +115,9 @@ export function restoreBatches(): BatchStore {
 }
 
 /** Who leaves to buy credits finds the files that they did not cover by name. */
-const isKept = ({ jobId, image, state: { kind } }: BatchItem) =>
-  jobId !== null || image !== null || kind === 'unpaid' || kind === 'rejected';
+function isKept({ jobId, image, state: { kind } }: BatchItem): boolean {
+  return jobId !== null || image !== null || kind === 'unpaid' || kind === 'rejected';
+}
 
 function restoreItem(item: BatchItem): BatchItem {
   if (item.state.kind === 'unpaid' && !item.image)
