@@ -51,18 +51,6 @@ impl Batches {
         self.max_inputs.min(fitting).max(1)
     }
 
-    /// Returns how many inputs the next run takes when `waiting` are there, of `largest` that it could take. More than
-    /// `waiting` means that some are repeated.
-    pub const fn inputs_of_run(&self, waiting: usize, largest: usize) -> usize {
-        match waiting {
-            _ if !self.has_few_shapes => waiting,
-            0..=1 => waiting,
-            // A full run takes less time than so many single ones.
-            _ if waiting * 2 >= largest => largest,
-            _ => 1,
-        }
-    }
-
     /// Returns whether the net should get inputs of few shapes.
     pub const fn has_few_shapes(&self) -> bool {
         self.has_few_shapes
@@ -90,6 +78,35 @@ impl Batches {
     }
 }
 
+/// Whether the runs of a net take one input or the most that they can, for nets that should get few shapes. It changes
+/// only after several runs in a row ask for it: preparing a net for another shape takes as long as many runs.
+#[derive(Debug, Default)]
+pub struct RunSize {
+    is_full: bool,
+    /// How many of the last runs asked for the other size.
+    asked: u32,
+}
+
+/// How many runs in a row must ask for the other size.
+const PATIENCE: u32 = 4;
+
+impl RunSize {
+    /// Returns how many inputs the next run takes, 1 or `largest`, when `waiting` are there. More than `waiting` means that
+    /// some are repeated.
+    pub const fn next(&mut self, waiting: usize, largest: usize) -> usize {
+        if largest == 1 {
+            return 1;
+        }
+        let wants_full =
+            if waiting >= largest { true } else { self.is_full && waiting * 2 >= largest };
+        self.asked = if wants_full == self.is_full { 0 } else { self.asked + 1 };
+        if self.asked == PATIENCE {
+            *self = Self { is_full: wants_full, asked: 0 };
+        }
+        if self.is_full { largest } else { 1 }
+    }
+}
+
 /// An input on its way to a model: until it arrives, or this is dropped, a batch that is filling waits for it.
 #[derive(Debug)]
 pub struct Announcement {
@@ -99,5 +116,21 @@ pub struct Announcement {
 impl Drop for Announcement {
     fn drop(&mut self) {
         self.expected.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_runs_changes_when_several_runs_ask_for_it() {
+        let mut size = RunSize::default();
+        let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8));
+        assert_eq!(of([8, 8, 8, 2, 8]), [1; 5], "one with few waiting starts the count anew");
+        assert_eq!(of([8, 8, 8, 8, 5]), [1, 1, 8, 8, 8]);
+        assert_eq!(of([1, 1, 1, 4, 3]), [8; 5], "half of the inputs are enough");
+        assert_eq!(of([1, 1, 1, 7, 1]), [8, 8, 1, 1, 1]);
+        assert_eq!(size.next(1, 1), 1);
     }
 }

@@ -10,7 +10,7 @@ use ndarray::{Array4, Axis, concatenate};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-use super::batches::Batches;
+use super::batches::{Batches, RunSize};
 use super::crops::{self, Crop};
 use super::message::{Inference, Message, PaintResult, Request, Work};
 use super::opened::Opened;
@@ -46,7 +46,20 @@ pub fn serve(
 ) {
     let Manifest { name, task, .. } = manifest;
     let (opened, deferred, idle_since) = (Some(opened), VecDeque::new(), Instant::now());
-    Thread { opened, residence, name, task, runtime, inbox, deferred, batches, idle_since }.serve();
+    let run_size = RunSize::default();
+    let thread = Thread {
+        opened,
+        residence,
+        name,
+        task,
+        runtime,
+        inbox,
+        deferred,
+        batches,
+        run_size,
+        idle_since,
+    };
+    thread.serve();
 }
 
 struct Thread<'a> {
@@ -60,6 +73,7 @@ struct Thread<'a> {
     /// Messages that arrived while a batch was filling and do not belong to it.
     deferred: VecDeque<Message>,
     batches: Batches,
+    run_size: RunSize,
     /// When the last work ended.
     idle_since: Instant,
 }
@@ -186,7 +200,11 @@ impl Thread<'_> {
         let (_, rows, columns, _) = first.input.dim();
         let largest = self.batches.largest(rows, columns);
         let batch = self.gather(first, largest);
-        let inputs = self.batches.inputs_of_run(batch.len(), largest);
+        let inputs = if self.batches.has_few_shapes() {
+            self.run_size.next(batch.len(), largest)
+        } else {
+            batch.len()
+        };
         if inputs < batch.len() {
             return self.infer_each_alone(batch);
         }

@@ -156,8 +156,9 @@ async fn with_few_shapes_a_run_takes_one_input_or_the_most() {
     let model = load_model(manifest.clone(), runtime.clone(), |_| {}).await.unwrap();
     let alone = load_model(manifest, crate::runtime(), |_| {}).await.unwrap();
     let inputs: Vec<_> = (0..6).map(|seed| input(seed, 16)).collect();
-    // Three fill half of a run; two do not.
-    for (waiting, started) in [(1, 1), (2, 2), (3, 1), (5, 1), (6, 1)] {
+    // The fourth time in a row that six wait, they run together. Then three are enough, until too few wait as often.
+    let waiting = [(6, 6), (6, 6), (6, 6), (6, 1), (3, 1), (2, 1), (1, 1), (1, 1), (2, 2)];
+    for (waiting, started) in waiting {
         let before = runs(&runtime);
         let outputs = infer_together(&model, &inputs[..waiting]).await;
         assert_eq!(runs(&runtime) - before - 1, started, "{waiting} inputs");
