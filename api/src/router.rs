@@ -159,9 +159,9 @@ fn is_problem(content: &RefOr<Content>) -> bool {
     schema.ref_location == "#/components/schemas/Problem"
 }
 
-/// Rejects HEAD on paths that run a tool: axum would otherwise run the GET handler and spend credits.
+/// Rejects HEAD on paths whose GET acts: axum would otherwise run the GET handler and spend credits.
 async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Response {
-    if request.method() == Method::HEAD && deadline::RUN_PATHS.contains(&route.as_str()) {
+    if request.method() == Method::HEAD && deadline::ACTING_GETS.contains(&route.as_str()) {
         return fallback::method_not_allowed(request.uri().clone()).await;
     }
     next.run(request).await

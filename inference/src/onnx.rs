@@ -5,7 +5,7 @@ pub mod external_data;
 pub mod graph;
 pub mod half_precision;
 pub mod pictures;
-pub mod sample;
+pub mod probe;
 mod wire;
 
 use std::collections::HashSet;

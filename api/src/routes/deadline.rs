@@ -14,7 +14,7 @@ use crate::error::ApiError;
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The paths whose GET does what their POST does: it runs a tool or opens a payment page.
-pub(crate) const RUN_PATHS: [&str; 8] = [
+pub(crate) const ACTING_GETS: [&str; 8] = [
     "/api/rmbg-images/remove-bg-ai",
     "/api/rmbg-images/remove-bg-free",
     "/api/upscale/upscale-ai-2",
@@ -28,13 +28,13 @@ pub(crate) const RUN_PATHS: [&str; 8] = [
 /// Renders a file as POST does elsewhere, and waits for memory as long as `RETOUCH_DECODE_WAIT_SECS` says.
 const RENDERS: &str = "/api/results/{resultId}/file";
 
-/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on [`RUN_PATHS`], and [`RENDERS`]: those upload, render or
+/// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on [`ACTING_GETS`], and [`RENDERS`]: those upload, render or
 /// wait for a run, and have deadlines of their own.
 pub(crate) async fn enforce(route: MatchedPath, request: Request, next: Next) -> Response {
     let is_quick = match *request.method() {
         Method::DELETE => true,
         Method::GET | Method::HEAD => {
-            !RUN_PATHS.contains(&route.as_str()) && route.as_str() != RENDERS
+            !ACTING_GETS.contains(&route.as_str()) && route.as_str() != RENDERS
         }
         _ => false,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use retouch_core::jobs::Failure;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
@@ -50,7 +50,14 @@ async fn a_paid_run_waits_for_its_result_and_costs_five_credits(pool: PgPool) {
 async fn head_requests_run_nothing(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
-    for path in [paid(&image), free(&image), "/api/payments/create-checkout-session-1".into()] {
+    let document = app.get("/api/openapi.json").send().await.json();
+    let has_both = |path: &Value| ["get", "post"].iter().all(|method| path.get(method).is_some());
+    let paths = document["paths"].as_object().unwrap().iter().filter(|(_, path)| has_both(path));
+    // The GET of these lists what their POST creates.
+    let acting = paths.filter(|(path, _)| !["/api/keys", "/api/webhooks"].contains(&path.as_str()));
+    let acting: Vec<_> = acting.map(|(path, _)| format!("{path}?imageId={image}")).collect();
+    assert_eq!(acting.len(), 8, "{acting:?}");
+    for path in acting {
         let head = app.request(axum::http::Method::HEAD, &path).by(&ada).asynchronously();
         assert_eq!(head.send().await.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
     }

@@ -97,8 +97,7 @@ impl RunSize {
         if largest == 1 {
             return 1;
         }
-        let wants_full =
-            if waiting >= largest { true } else { self.is_full && waiting * 2 >= largest };
+        let wants_full = waiting >= largest || self.is_full && waiting * 2 >= largest;
         self.asked = if wants_full == self.is_full { 0 } else { self.asked + 1 };
         if self.asked == PATIENCE {
             *self = Self { is_full: wants_full, asked: 0 };

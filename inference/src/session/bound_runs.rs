@@ -112,9 +112,7 @@ impl BoundRuns {
         (element, shape): (TensorElementType, &[usize]),
         check: impl FnOnce(&DynTensor) -> ort::Result<()>,
     ) -> ort::Result<()> {
-        let has_graphs = self.kept.has_graphs();
-        let _device = has_graphs.then(device::hold);
-        let _shared = (!has_graphs).then(device::share);
+        let _device = device::claim(self.kept.has_graphs());
         if self.kept.find(|run| run.fits(inputs, output)).is_none() {
             let memory = self.memory;
             self.kept.add(|options| {

@@ -12,7 +12,20 @@ pub fn share() -> RwLockReadGuard<'static, ()> {
     DEVICE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Holds the device alone, until the guard is dropped.
-pub fn hold() -> RwLockWriteGuard<'static, ()> {
-    DEVICE.write().unwrap_or_else(PoisonError::into_inner)
+/// The use of the device until it is dropped.
+#[must_use]
+pub enum Use {
+    /// Beside others.
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    /// Alone.
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
+}
+
+/// Holds the device alone to record graphs, and shares it otherwise.
+pub fn claim(records: bool) -> Use {
+    if records {
+        Use::Alone { _guard: DEVICE.write().unwrap_or_else(PoisonError::into_inner) }
+    } else {
+        Use::Shared { _guard: share() }
+    }
 }

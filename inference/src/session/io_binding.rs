@@ -112,8 +112,7 @@ impl ShapeBindings {
         let memory = self.memory;
         let make = |options| ShapeBinding::new(session, memory, reader, (input, output), options);
         let has_graphs = self.kept.has_graphs();
-        let _device = has_graphs.then(device::hold);
-        let _shared = (!has_graphs).then(device::share);
+        let _device = device::claim(has_graphs);
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // The first run of a graph records it, and the second one replays it.
         let runs = if has_graphs { 2 } else { usize::from(!self.is_proven) };

@@ -26,7 +26,7 @@ use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::memory::{Memory, MemorySettings, Reading};
 use crate::onnx::pictures::PICTURE;
-use crate::onnx::{self, pictures, sample};
+use crate::onnx::{self, pictures};
 use crate::runs::Runs;
 use crate::shapes::InputShapes;
 use crate::tensor::{Precision, Tensors};
@@ -429,8 +429,8 @@ fn probe(
     let compute = || -> ort::Result<()> {
         let mut session = OrtSession::builder(environment)?
             .with_execution_providers(execution_providers(device, &settings.gpu, false))?
-            .commit_from_memory(&sample::convolution())?;
-        let input = Array4::<f32>::zeros(sample::SHAPE);
+            .commit_from_memory(&onnx::probe::convolution())?;
+        let input = Array4::<f32>::zeros(onnx::probe::SHAPE);
         session.run(ort::inputs![TensorRef::from_array_view(input.view())?])?;
         Ok(())
     };
