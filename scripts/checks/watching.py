@@ -176,8 +176,11 @@ def wrong_runbooks(alerts):
             findings.append(f"{path.name}: its title is not {name}")
         if "(../../deploy/watch/alerts.yml)" not in text:
             findings.append(f"{path.name}: it does not link to the alert")
-        if f"({path.name})" not in contents:
-            findings.append(f"docs/runbooks/README.md does not list {path.name}")
+        severity = rule.get("labels", {}).get("severity", "")
+        if f"\n{severity.capitalize()} · " not in text:
+            findings.append(f"{path.name}: the line below its title does not start with {severity.capitalize()}")
+        if f"| [{name}]({path.name}) | {severity} |" not in contents:
+            findings.append(f"docs/runbooks/README.md does not list {path.name} as a {severity}")
     return findings + [f"{page.name}: no alert links to it" for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in linked]
 
 

@@ -97,3 +97,13 @@ class AlertTest(unittest.TestCase):
         found = " ".join(watching.wrong_alerts(self.alerts, self.tested, self.known) + watching.wrong_runbooks(self.alerts))
         for message in ("no test in alerts_test.yml", "no summary", "must be page or ticket", "is not in docs/runbooks", "no alert links to it"):
             self.assertIn(message, found)
+
+    def test_a_page_with_another_severity_than_its_alert_is_found(self):
+        self.alerts["groups"][0]["rules"][0]["labels"]["severity"] = "ticket"
+        self.assertEqual(
+            watching.wrong_runbooks(self.alerts),
+            [
+                "paid-jobs-wait.md: the line below its title does not start with Ticket",
+                "docs/runbooks/README.md does not list paid-jobs-wait.md as a ticket",
+            ],
+        )
