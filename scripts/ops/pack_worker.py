@@ -1,6 +1,6 @@
 """`scripts/pack-worker FOLDER`: packs the worker for a machine that reaches no network, in parts that are easy to carry.
 
-    FOLDER/retouch-worker.tar.gz.00 …   the program, ONNX Runtime's GPU library, and the models of tools.toml
+    FOLDER/retouch-worker.tar.gz.0000 … the program, ONNX Runtime's GPU library, and the models of tools.toml
     FOLDER/SHA256SUMS                   checksums of the parts
     FOLDER/bench                        checks, unpacks and measures: `sh bench --minutes 8`
 
@@ -42,8 +42,8 @@ def main():
     models = REPO / settings.get("RETOUCH_MODELS_DIR", "models")
     fetch.models(Catalog(models), [], settings.values)
     library = runtime.fetch("cpu" if options.cpu else "gpu")
-    step("Packing …")
-    parts = pack(options.folder, options.part_mib << 20, program, library.parent, models)
+    with step("Packing"):
+        parts = pack(options.folder, options.part_mib << 20, program, library.parent, models)
     line(f"{len(parts)} parts and two small files are in {options.folder}. Carry them over, and start: sh bench --minutes 8")
     return 0
 
@@ -106,7 +106,8 @@ class Parts(io.RawIOBase):
         return len(data)
 
     def open_part(self):
-        self.path = self.folder / f"{ARCHIVE}.{len(self.made):02}"
+        # Names of one length, so that the shell sorts the parts in their order.
+        self.path = self.folder / f"{ARCHIVE}.{len(self.made):04}"
         self.file = self.path.open("wb")
         self.sum = hashlib.sha256()
         self.written = 0

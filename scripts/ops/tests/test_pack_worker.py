@@ -37,8 +37,8 @@ class PackWorkerTest(unittest.TestCase):
         (self.models / "tools.toml").write_text(tools)
         self.packed = self.place / "packed"
 
-    def pack(self):
-        return pack_worker.pack(self.packed, PART, self.program, self.libraries, self.models)
+    def pack(self, part_bytes=PART):
+        return pack_worker.pack(self.packed, part_bytes, self.program, self.libraries, self.models)
 
     def start(self, *arguments, **environment):
         command = ["sh", str(self.packed / "bench"), *arguments]
@@ -59,6 +59,11 @@ class PackWorkerTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in (unpacked / "models").iterdir()), ["clicked", "tools.toml", "used"])
         for library in self.libraries.iterdir():
             self.assertEqual((unpacked / "onnxruntime" / library.name).read_bytes(), library.read_bytes())
+
+    def test_more_than_a_hundred_parts_unpack_in_order(self):
+        self.assertGreater(len(self.pack(1 << 10)), 100)
+        ran = self.start()
+        self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_libraries_of_python_packages_come_first(self):
         self.pack()
