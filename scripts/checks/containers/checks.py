@@ -27,6 +27,8 @@ COMPOSITIONS = (
     ([FILE, CENTRAL], ["central"]),
     ([FILE, CPU, STAND_INS], ["api", "postgres", "redis", "s3", "tools"]),
 )
+# The prefix of images that are built here, which no image on Docker Hub has.
+LOCAL = "localhost/retouch/"
 # Settings that select published images instead of building them.
 PUBLISHED = {"RETOUCH_IMAGE": "registry.example/retouch", "RETOUCH_TAG": "9.9.9"}
 
@@ -62,15 +64,17 @@ def wrong_compositions():
 
 
 def wrong_images(built, published):
-    """Yields a sentence for each of our services that has no build or ignores `PUBLISHED`."""
+    """Yields a sentence for each of our services that has no build, could be pulled instead, or ignores `PUBLISHED`."""
     buildable = {service["image"] for service in built.values() if service.get("build")}
     for name, service in built.items():
         repository, _, _ = service["image"].rpartition(":")
-        if not repository.startswith("retouch/"):
+        if not repository.startswith(LOCAL):
+            if service.get("build"):
+                yield f"{name} builds {service['image']}, which is also a name on Docker Hub"
             continue
         if service["image"] not in buildable:
             yield f"{name} runs {service['image']}, which no service builds"
-        expected = f"{PUBLISHED['RETOUCH_IMAGE']}/{repository.removeprefix('retouch/')}:{PUBLISHED['RETOUCH_TAG']}"
+        expected = f"{PUBLISHED['RETOUCH_IMAGE']}/{repository.removeprefix(LOCAL)}:{PUBLISHED['RETOUCH_TAG']}"
         if published[name]["image"] != expected:
             yield f"{name} runs {published[name]['image']} although RETOUCH_IMAGE and RETOUCH_TAG name {expected}"
 

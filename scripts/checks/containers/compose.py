@@ -65,7 +65,7 @@ def arguments():
 def show(images, proof):
     line("\n== images")
     for image, megabytes in images.sizes():
-        line(f"{image:28} {megabytes:7.0f} MB")
+        line(f"{image:36} {megabytes:7.0f} MB")
     if not images.has_registry:
         warn("No image registry was reachable: Keycloak, the S3 server, Postgres, Valkey and Caddy were stand-ins, see above.")
     line("\n== proofs")

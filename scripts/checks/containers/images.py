@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from checks.release_notes import version_of
 from common import wheels
 from common.config import CACHE, REPO
 from common.console import Problem, line, run_logged, step
@@ -143,7 +144,7 @@ class Images:
 
 
 def own_images():
-    return {"retouch/api:0.1.0": "api", "retouch/worker-cpu:0.1.0": "worker-cpu"}
+    return {f"localhost/retouch/{name}:{version_of()}": name for name in ("api", "worker-cpu")}
 
 
 def check_programs():

@@ -243,7 +243,7 @@ class ImagesTest(unittest.TestCase):
 
     def test_they_are_built_by_default(self):
         images = self.images()
-        self.assertEqual(set(images.values()), {f"retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models")})
+        self.assertEqual(set(images.values()), {f"localhost/retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models")})
         self.assertEqual(self.images(RETOUCH_IMAGE="", RETOUCH_TAG=""), images)
 
     def test_a_prefix_and_a_tag_select_published_images(self):
@@ -266,12 +266,21 @@ class ImagesTest(unittest.TestCase):
         self.assertIn("ghcr.io/owner/retouch/worker-cuda:", images["worker"])
 
     def test_a_service_that_ignores_them_is_found(self):
-        built = {"api": {"image": "retouch/api:0.1.0", "build": {"target": "api"}}, "other": {"image": "retouch/other:0.1.0"}, "redis": {"image": "redis:8"}}
-        published = {"api": {"image": "retouch/api:0.1.0"}, "other": {"image": "registry.example/retouch/other:9.9.9"}}
+        built = {
+            "api": {"image": "localhost/retouch/api:0.1.0", "build": {"target": "api"}},
+            "other": {"image": "localhost/retouch/other:0.1.0"},
+            "redis": {"image": "redis:8"},
+        }
+        published = {"api": {"image": "localhost/retouch/api:0.1.0"}, "other": {"image": "registry.example/retouch/other:9.9.9"}}
         self.assertEqual(list(checks.wrong_images(built, published)), [
-            "api runs retouch/api:0.1.0 although RETOUCH_IMAGE and RETOUCH_TAG name registry.example/retouch/api:9.9.9",
-            "other runs retouch/other:0.1.0, which no service builds",
+            "api runs localhost/retouch/api:0.1.0 although RETOUCH_IMAGE and RETOUCH_TAG name registry.example/retouch/api:9.9.9",
+            "other runs localhost/retouch/other:0.1.0, which no service builds",
         ])  # fmt: skip
+
+    def test_an_image_that_is_built_here_but_could_be_pulled_is_found(self):
+        built = {"api": {"image": "retouch/api:0.1.0", "build": {"target": "api"}}}
+        published = {"api": {"image": "registry.example/retouch/api:9.9.9"}}
+        self.assertEqual(list(checks.wrong_images(built, published)), ["api builds retouch/api:0.1.0, which is also a name on Docker Hub"])
 
 
 class BrokenFileTest(unittest.TestCase):
