@@ -118,6 +118,7 @@ def wrong_pods(owner, objects):
         must("memory" in resources.get("limits", {}), "it has no memory limit")
         must({"cpu", "memory"} <= resources.get("requests", {}).keys(), "it has no CPU or memory request")
         must(re.search(r":\d+\.\d+\.\d+$|@sha256:", container["image"]), f"{container['image']} has no fixed version")
+        must(re.match(r"localhost/|[\w-]+\.", container["image"]), f"{container['image']} comes from Docker Hub, where its account is not ours")
         for source in container.get("envFrom", []):
             must(source.get("configMapRef", {}).get("name") in maps, "it reads settings from an unknown ConfigMap")
         for variable in container.get("env", []):

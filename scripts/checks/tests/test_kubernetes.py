@@ -43,7 +43,8 @@ class ManifestTest(unittest.TestCase):
             (lambda pod, container: container["securityContext"].pop("readOnlyRootFilesystem"), "root file system is writable"),
             (lambda pod, container: container["securityContext"]["capabilities"].update(drop=["NET_RAW"]), "keeps capabilities"),
             (lambda pod, container: container["resources"]["limits"].pop("memory"), "no memory limit"),
-            (lambda pod, container: container.update(image="retouch/worker"), "no fixed version"),
+            (lambda pod, container: container.update(image="localhost/retouch/worker"), "no fixed version"),
+            (lambda pod, container: container.update(image="retouch/worker:0.1.0"), "comes from Docker Hub"),
             (lambda pod, container: container.pop("livenessProbe"), "no liveness or startup probe"),
         ):
             self.assertIn(message, self.worker(change))
