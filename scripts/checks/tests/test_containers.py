@@ -434,6 +434,27 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(joined.returncode, 0, joined.stderr)
         self.assertLessEqual(images.items(), self.settings("second").items())
 
+    def test_joining_hosts_use_the_same_database_and_bucket(self):
+        self.prepare()
+        address = self.secret("database_url").removesuffix("/retouch") + "/pictures?sslrootcert=/etc/ca.pem"
+        file = self.folder / "first" / "secrets" / "database_url"
+        file.unlink()
+        file.write_text(address)
+        bucket = {"S3_BUCKET": "retouch-restored", "S3_REGION": "eu-central-1"}
+        with self.env().open("a") as env:
+            env.writelines(f"{name}={text}\n" for name, text in bucket.items())
+        *given, command = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        given = {name: text.strip("'") for name, text in (text.rstrip(" \\").split("=", 1) for text in given)}
+        self.assertEqual(given["DATABASE_URL"], f"postgres://retouch:{self.secret('postgres_password')}@10.0.0.5:5432/pictures")
+        joined = self.prepare("--join", host="second", **given)
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        self.assertLessEqual(bucket.items(), self.settings("second").items())
+        before = self.files("second")
+        self.assertEqual(self.prepare("--join", host="second", **given).returncode, 0)
+        self.assert_refuses_to_join("S3_BUCKET in", {**given, "S3_BUCKET": "retouch"})
+        self.assert_refuses_to_join("S3_REGION in", {**given, "S3_REGION": "us-east-1"})
+        self.assertEqual(self.files("second"), before)
+
     def test_joining_without_the_s3_keys_is_rejected(self):
         self.assert_refuses_to_join("http://KEY:SECRET@", {**self.places, "S3_ENDPOINT": "http://10.0.0.5:7070"})
 
