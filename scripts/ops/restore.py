@@ -82,7 +82,7 @@ def restore(settings, backup, objects):
 def require_empty(database, bucket):
     tables = database.sql("select count(*) from pg_tables where schemaname not in ('pg_catalog', 'information_schema')")
     if tables != "0":
-        raise Problem(f"The database has {tables} tables. A restore needs an empty one: `create database retouch_restored`.")
+        raise Problem(f"The database has {tables} tables. A restore needs an empty one; docs/backup.md says how to keep this one.")
     if key := bucket.first_key():
         raise Problem(f"The bucket contains {key}. A restore needs an empty one, or a new name in S3_BUCKET.")
 
