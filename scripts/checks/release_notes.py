@@ -14,7 +14,7 @@ from common.console import Problem
 PLACES = {
     "docker-compose.gpu.yml": r"\$\{RETOUCH_TAG:-([^}]+)\}",
     "deploy/compose/cpu.yml": r"\$\{RETOUCH_TAG:-([^}]+)\}",
-    "deploy/compose/env.example": r"^#RETOUCH_TAG=(.+)$",
+    "deploy/compose/env.example": r"^#RETOUCH_(?:TAG=|\w+_IMAGE=localhost/retouch/[\w-]+:)(.+)$",
     "deploy/kubernetes/base/kustomization.yaml": r"^ +newTag: (.+)$",
     "ui/src/api/openapi.json": r'^    "version": "([^"]+)"',
 }

@@ -1,3 +1,4 @@
+import re
 import shutil
 import tempfile
 import unittest
@@ -55,6 +56,18 @@ class TagTest(unittest.TestCase):
                 with self.assertRaisesRegex(Problem, f"{name} names 0.0.9"):
                     release_notes.notes(f"v{self.version}", self.root)
                 path.write_text(before)
+
+    def test_one_outdated_line_of_several_is_reported(self):
+        path = self.root / "deploy/compose/env.example"
+        path.write_text(path.read_text().replace(f"worker-cuda:{self.version}", "worker-cuda:0.0.9"))
+        with self.assertRaisesRegex(Problem, f"env.example names 0.0.9, {self.version}"):
+            release_notes.notes(f"v{self.version}", self.root)
+
+    def test_no_command_in_the_manual_names_a_version(self):
+        """It would be outdated after the next release."""
+        pages = [REPO / "README.md", REPO / "deploy/kubernetes/README.md", *sorted((REPO / "docs").rglob("*.md"))]
+        named = rf"retouch/[\w-]+:{re.escape(self.version)}|newTag: {re.escape(self.version)}"
+        self.assertEqual([(page.name, text) for page in pages for text in re.findall(named, page.read_text())], [])
 
 
 if __name__ == "__main__":
