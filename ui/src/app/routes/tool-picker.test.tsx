@@ -289,7 +289,7 @@ describe('interruptions of a batch', () => {
     expect(asked).toBe(2);
   });
 
-  test('is counted in the top bar without additional polls', async () => {
+  test('is counted in the top bar, and follows its runs without polls', async () => {
     const api = Object.assign(new MockApi(), { stepMs: 1_500 });
     renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
@@ -298,16 +298,45 @@ describe('interruptions of a batch', () => {
     const before = api.calls.length;
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     const polls = api.calls.slice(before).filter((call) => call === 'GET /api/jobs');
-    expect(polls.length).toBeLessThanOrEqual(3);
+    expect(polls).toEqual([]);
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
     await waitFor(() => expect(screen.queryByRole('button', { name: /running$/ })).toBeNull());
   });
 
+  test('notices a run that ends before the answer to its start', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', async ({ request }) => {
+        const imageId = new URL(request.url).searchParams.get('imageId');
+        const job = api.runJob({ tool: 'remove-background', imageId });
+        const queued = structuredClone(job);
+        await waitFor(() => expect(job.state).toBe('done'));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return HttpResponse.json(queued, { status: 202 });
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+  });
+
+  test('polls its runs while the event stream is down', async () => {
+    const api = Object.assign(new MockApi(), { isStreamBroken: true });
+    renderApp('/remove-background', { api, signedIn: true });
+    server.use(http.get('*/api/events', () => new HttpResponse(null, { status: 502 })));
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('2 of 2 done', {}, { timeout: 8_000 })).toBeVisible();
+  });
+
   test('continues while another page is open', async () => {
-    const { api, router } = renderApp('/remove-background', { signedIn: true });
+    const api = Object.assign(new MockApi(), { stepMs: 50 });
+    const { router } = renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
     await start(3);
     await router.navigate('/pricing');
+    await waitFor(() => expect(screen.queryByRole('heading', { name: '3 images' })).toBeNull());
+    expect(api.results).toEqual([]);
     await waitFor(() => expect(api.results).toHaveLength(3));
     await router.navigate('/remove-background');
     expect(await screen.findByText('3 of 3 done')).toBeVisible();
@@ -430,18 +459,22 @@ describe('a batch after a reload', () => {
     items,
   });
 
-  test('restores the items that the server knows, and polls them', async () => {
+  test('restores the items that the server knows, and follows their runs', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
+    const active = api.runJob({ tool: 'remove-background', imageId: 'image-1' });
     useBatches.setState({
       'remove-background': aBatch([
         item({ jobId: 'job-1' }),
-        item({ id: 'b', name: 'never-sent.png', image: null }),
+        item({ id: 'b', jobId: active.id }),
+        item({ id: 'c', jobId: 'job-0', name: 'deleted.png' }),
+        item({ id: 'd', name: 'never-sent.png', image: null }),
       ]),
     });
     useBatches.setState(restoreBatches(), true);
-    const api = Object.assign(new MockApi(), { images: [anImage()] });
-    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
     renderApp('/remove-background', { api, signedIn: true });
-    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+    expect(await screen.findByText('2 of 3 done · 1 failed')).toBeVisible();
+    expect(rowOf('deleted.png')).toHaveTextContent('Job not found');
     expect(screen.queryByText('never-sent.png')).toBeNull();
   });
 

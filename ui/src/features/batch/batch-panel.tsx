@@ -35,11 +35,11 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const accepted = items.filter(({ state }) => state.kind !== 'rejected').length;
 
   // Resumes a batch that was restored after a reload.
-  const resume = useEffectEvent(() => hasStarted && runner.work());
+  const resume = useEffectEvent(() => hasStarted && void runner.resume());
   useEffect(() => {
     resume();
     heading.current?.focus({ preventScroll: true });
-    return runner.keepQuiet();
+    return runner.attend();
   }, [runner]);
 
   function start() {

@@ -1,12 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool } from '@/features/catalog/tool';
-import { isFinal, secondsLeft } from '@/features/runs/job-state';
+import { secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
-import { activeJobsKey, queryKeys } from '@/lib/query-keys';
+import { queryKeys } from '@/lib/query-keys';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { msg, t } from '@/lib/translate';
 import { withRetries } from '@/lib/with-retries';
@@ -22,9 +22,6 @@ import {
 
 /** Concurrent uploads. A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;
-/** One poll covers all jobs; an event stream per job would use up the connections. */
-const MIN_POLL_MS = 1_500;
-const POLL_MS_PER_JOB = 40;
 const SIGNED_OUT = msg('You were signed out before this run started');
 
 const runners = new Map<string, BatchRunner>();
@@ -42,23 +39,26 @@ export function batchRunner(tool: EditingTool, queryClient: QueryClient): BatchR
   return next;
 }
 
-/** Sends and follows the items of one tool's batch. All state is in the batch store. */
+/** Sends the items of one tool's batch, and shows how their jobs go on. All state is in the batch store. */
 class BatchRunner {
   private senders = 0;
-  private isPolling = false;
+  private isOpen = false;
   private stopping = new AbortController();
+  private readonly follower: ReturnType<typeof followerOf>;
 
   constructor(
     private readonly tool: EditingTool,
     readonly queryClient: QueryClient,
   ) {
+    this.follower = followerOf(queryClient);
+    this.follower.watch({ onJob: this.show, onDeleted: this.showDeleted, isShown: this.isShown });
     window.addEventListener('beforeunload', (event) => {
       // Started jobs continue without the page; unsent files would be lost.
       if (this.items().some(isUnsent)) event.preventDefault();
     });
   }
 
-  /** Sends the waiting items and follows the running ones. */
+  /** Sends the waiting items. */
   work = () => {
     while (this.senders < MAX_SENDERS) {
       this.senders += 1;
@@ -66,7 +66,16 @@ class BatchRunner {
         this.senders -= 1;
       });
     }
-    void this.pollJobs();
+  };
+
+  /** Continues after a reload: the jobs may have changed or ended meanwhile. */
+  resume = async () => {
+    this.work();
+    // One after another, so that a large batch leaves connections to the rest of the page.
+    for (const { id } of this.items()) {
+      const { jobId, image } = this.items().find((item) => item.id === id && !isFinished(item)) ?? {};
+      if (jobId) await this.follower.follow({ id: jobId, imageId: image?.id, tool: this.tool.name });
+    }
   };
 
   retry = ({ id }: BatchItem) => {
@@ -78,12 +87,13 @@ class BatchRunner {
     this.work();
   };
 
-  /** Its list shows how each run ends, so no toast needs to. Returns a function that stops this. */
-  keepQuiet = () =>
-    followerOf(this.queryClient).keepQuiet(
-      ({ tool, imageId }) =>
-        tool === this.tool.name && this.items().some(({ image }) => image?.id === imageId),
-    );
+  /** Records that the page shows the batch. Returns a function for when it no longer does. */
+  attend = () => {
+    this.isOpen = true;
+    return () => {
+      this.isOpen = false;
+    };
+  };
 
   /** Stops sending. Started jobs continue on the server. */
   stop = () => {
@@ -108,7 +118,7 @@ class BatchRunner {
       const path = { jobId: item.jobId ?? '' };
       this.applyJob(item, unwrap(await api.DELETE('/api/jobs/{jobId}', { params: { path } })));
     } catch (error) {
-      // 404: deleted with its image; polling reports it.
+      // 404: deleted, which the follower notices.
       if (!isProblem(error, 404)) throw error;
     }
   };
@@ -140,11 +150,10 @@ class BatchRunner {
             }),
           );
         });
-        if (Array.isArray(answer)) this.finish(item, answer[0]);
+        if (Array.isArray(answer)) this.complete(item, answer);
         else this.applyJob(item, answer);
-        void this.pollJobs();
         const isUnwanted = signal.aborted && this.batch() && !Array.isArray(answer);
-        // If the cancellation is lost, polling shows what the job does.
+        // If the cancellation is lost, the list goes on showing the job.
         if (isUnwanted) await this.cancel({ ...item, jobId: answer.id }).catch(() => {});
       } catch (error) {
         this.fail(item, error as Error);
@@ -190,75 +199,32 @@ class BatchRunner {
     }
   }
 
-  /** Polls the active jobs until there are none. */
-  private async pollJobs() {
-    if (this.isPolling) return;
-    this.isPolling = true;
-    try {
-      for (;;) {
-        const active = this.items().filter((item) => item.jobId && !isFinished(item));
-        if (active.length === 0) return;
-        const minDelayMs = await this.poll(active);
-        if (minDelayMs === null) return;
-        const delayMs = Math.max(MIN_POLL_MS, active.length * POLL_MS_PER_JOB, minDelayMs);
-        await new Promise((resolve) => setTimeout(resolve, delayMs));
-      }
-    } finally {
-      this.isPolling = false;
-    }
-  }
-
-  /** Polls once. Returns the server's minimum delay before the next poll, or null if the user has signed out. */
-  private async poll(active: BatchItem[]): Promise<number | null> {
-    try {
-      const { jobs } = unwrap(await api.GET('/api/jobs'));
-      if (!this.batch()) return null;
-      // Shares the answer with `useActiveJobs`, which then need not send the same request.
-      this.queryClient.setQueryData<Job[]>(
-        activeJobsKey,
-        jobs.filter((job) => !isFinal(job)),
-      );
-      for (const item of active) {
-        // The user may have canceled it during the request.
-        const isStillActive = this.items().some((now) => now.jobId === item.jobId && !isFinished(now));
-        if (!isStillActive) continue;
-        const job = jobs.find(({ id }) => id === item.jobId);
-        if (job) this.applyJob(item, job);
-        else await this.readJob(item);
-      }
-      return 0;
-    } catch (error) {
-      if (isProblem(error, 401)) return null;
-      // A lost connection does not stop the jobs; the next poll catches up.
-      return error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
-    }
-  }
-
-  /** Reads a job that is no longer active: it has ended, or was deleted with its image. */
-  private async readJob(item: BatchItem) {
-    try {
-      const path = { jobId: item.jobId ?? '' };
-      this.applyJob(item, unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } })));
-    } catch (error) {
-      if (isProblem(error, 404)) this.set(item, { state: { kind: 'failed', reason: problemText(error) } });
-    }
-  }
-
+  /** Takes the API's answer to a call. */
   private applyJob(item: BatchItem, job: Job) {
     // The user has signed out.
     if (!this.batch()) return;
-    followerOf(this.queryClient).update(job);
-    if (job.state === 'done') return this.finish({ ...item, jobId: job.id }, job.results[0]);
-    this.set(item, { jobId: job.id, state: itemState(job) });
-    if (isFinal(job)) this.refreshBalance();
+    this.set(item, { jobId: job.id });
+    this.show(job);
+    this.follower.update(job);
   }
 
-  private finish(item: BatchItem, result: Result | undefined) {
-    this.set(item, {
-      jobId: item.jobId ?? result?.jobId ?? null,
-      state: result ? { kind: 'done', result } : { kind: 'failed', reason: t('The result was deleted') },
-    });
+  /** Takes the results of an API that answered without a job. */
+  private complete(item: BatchItem, [result]: Result[]) {
+    this.set(item, { jobId: result?.jobId ?? null, state: endState(result) });
     this.refreshBalance();
+  }
+
+  private show = (job: Job) => this.setOfJob(job.id, itemState(job));
+
+  private showDeleted = (jobId: string, error: ApiError) =>
+    this.setOfJob(jobId, { kind: 'failed', reason: problemText(error) });
+
+  private isShown = ({ tool, imageId }: Job) =>
+    this.isOpen && tool === this.tool.name && this.items().some(({ image }) => image?.id === imageId);
+
+  private setOfJob(jobId: string, state: ItemState) {
+    const item = this.items().find((one) => one.jobId === jobId);
+    if (item && !isFinished(item)) this.set(item, { state });
   }
 
   private refreshBalance() {
@@ -269,6 +235,7 @@ class BatchRunner {
 function itemState(job: Job): ItemState {
   const { state, position, progress, failure } = job;
   const etaSeconds = secondsLeft(job);
+  if (state === 'done') return endState(job.results[0]);
   if (state === 'cancelled') return { kind: 'canceled' };
   if (state === 'failed')
     return { kind: 'failed', reason: failure ? problemText(failure) : t('The run failed') };
@@ -279,4 +246,8 @@ function itemState(job: Job): ItemState {
     count: progress?.count ?? null,
     etaSeconds,
   };
+}
+
+function endState(result: Result | undefined): ItemState {
+  return result ? { kind: 'done', result } : { kind: 'failed', reason: t('The result was deleted') };
 }

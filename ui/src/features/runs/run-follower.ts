@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { api, isProblem, type StreamEvent, unwrap } from '@/lib/api-client';
+import { type ApiError, api, isProblem, type StreamEvent, unwrap } from '@/lib/api-client';
 import type { Account, Job, Result, ToolName } from '@/lib/api-types';
 import { activeJobsKey, queryKeys } from '@/lib/query-keys';
 import { followAccount } from './follow-account';
@@ -19,6 +19,18 @@ const resultsKey: Record<ToolName, (imageId: string) => readonly string[]> = {
 
 type Listener = { imageId: string; tool: ToolName; onEnd: (job: Job) => void };
 
+/** What is known of a job that has yet to be read. */
+type UnreadJob = Pick<Job, 'id' | 'imageId' | 'tool'>;
+
+type Watcher = {
+  /** May repeat the end of a job. */
+  onJob: (job: Job) => void;
+  /** `error` is the API's answer about a job that it does not have. */
+  onDeleted: (jobId: string, error: ApiError) => void;
+  /** Whether a list on the page shows how the job ends, so that nothing else has to. */
+  isShown: (job: Job) => boolean;
+};
+
 const followers = new WeakMap<QueryClient, RunFollower>();
 
 export function followerOf(queryClient: QueryClient): RunFollower {
@@ -35,11 +47,11 @@ export function followerOf(queryClient: QueryClient): RunFollower {
  */
 class RunFollower {
   private active = new Map<string, Job>();
-  private ended = new Set<string>();
-  /** Jobs that disappeared from the list and could not be read since. */
-  private missing = new Map<string, Job>();
+  private ended = new Map<string, Job>();
+  /** Jobs that are not in the list and could not be read since. */
+  private missing = new Map<string, UnreadJob>();
   private listeners = new Set<Listener>();
-  private shown = new Set<(job: Job) => boolean>();
+  private watchers = new Set<Watcher>();
   private heardAt = 0;
   private onEndElsewhere: (job: Job) => void = () => {};
 
@@ -77,17 +89,25 @@ class RunFollower {
     return () => this.listeners.delete(listener);
   }
 
-  /** Reports no end of the jobs that `isShown` knows: a list on the page shows them. Returns a function that stops this. */
-  keepQuiet(isShown: (job: Job) => boolean): () => void {
-    this.shown.add(isShown);
-    return () => this.shown.delete(isShown);
+  /** Tells of every state of every job. */
+  watch(watcher: Watcher) {
+    this.watchers.add(watcher);
+  }
+
+  /** Tells the watchers of a job that may have started or ended before this page loaded. */
+  async follow(job: UnreadJob) {
+    const known = this.ended.get(job.id) ?? this.active.get(job.id);
+    if (known) return this.tell(known);
+    this.missing.set(job.id, job);
+    await this.read(job);
   }
 
   /** Records a state of a job. */
   update = (job: Job) => {
-    if (isFinal(job)) return this.end(job);
     // A late answer.
-    if (this.ended.has(job.id)) return;
+    const end = this.ended.get(job.id);
+    if (end) return this.tell(end);
+    if (isFinal(job)) return this.end(job);
     const others = this.list().filter(({ id }) => id !== job.id);
     const isKnown = others.length < this.list().length;
     this.setList(isKnown ? this.list().map((one) => (one.id === job.id ? job : one)) : [...others, job]);
@@ -133,9 +153,13 @@ class RunFollower {
     // A list that was read before an end can arrive after it.
     const left = jobs.filter(({ id }) => !this.ended.has(id));
     if (left.length < jobs.length) return this.setList(left);
-    const gone = [...this.active.values()].filter(({ id }) => !jobs.some((job) => job.id === id));
+    const before = this.active;
+    const gone = [...before.values()].filter(({ id }) => !jobs.some((job) => job.id === id));
     this.active = new Map(jobs.map((job) => [job.id, job]));
-    for (const { id } of jobs) this.missing.delete(id);
+    for (const job of jobs) {
+      this.missing.delete(job.id);
+      if (before.get(job.id) !== job) this.tell(job);
+    }
     for (const job of gone) {
       if (this.ended.has(job.id) || this.missing.has(job.id)) continue;
       this.missing.set(job.id, job);
@@ -143,28 +167,30 @@ class RunFollower {
     }
   }
 
-  private async read(job: Job) {
+  private async read(job: UnreadJob) {
     try {
       const path = { jobId: job.id };
       const now = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } }));
       if (this.missing.delete(job.id)) this.update(now);
     } catch (error) {
       // Tried again by `check`, unless the job was deleted together with its image.
-      if (isProblem(error, 404) && this.missing.delete(job.id)) this.refresh(job);
+      if (!isProblem(error, 404) || !this.missing.delete(job.id)) return;
+      this.refresh(job);
+      for (const { onDeleted } of this.watchers) onDeleted(job.id, error);
     }
   }
 
   private end(job: Job) {
-    if (this.ended.has(job.id)) return;
-    this.ended.add(job.id);
+    this.ended.set(job.id, job);
     this.missing.delete(job.id);
     this.setList(this.list().filter(({ id }) => id !== job.id));
+    this.tell(job);
     const listeners = [...this.listeners].filter(
       ({ imageId, tool }) => imageId === job.imageId && tool === job.tool,
     );
     if (listeners.length === 0) {
       this.refresh(job);
-      if (![...this.shown].some((isShown) => isShown(job))) this.onEndElsewhere(job);
+      if (![...this.watchers].some(({ isShown }) => isShown(job))) this.onEndElsewhere(job);
       return;
     }
     this.refreshBalance(job.imageId);
@@ -172,7 +198,11 @@ class RunFollower {
     for (const { onEnd } of listeners) onEnd(job);
   }
 
-  private refresh({ imageId, tool }: Job) {
+  private tell(job: Job) {
+    for (const { onJob } of this.watchers) onJob(job);
+  }
+
+  private refresh({ imageId, tool }: UnreadJob) {
     this.refreshBalance(imageId);
     if (imageId) void this.queryClient.invalidateQueries({ queryKey: resultsKey[tool](imageId) });
   }
