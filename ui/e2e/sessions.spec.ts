@@ -4,7 +4,7 @@ import { expect, test } from './test';
 import { credits, expectResults, openTool, openUpscale, runButton, upscale4 } from './tool';
 
 /** Makes the provider take its time to renew a token. Returns the number of renewals so far. */
-async function slowDownRenewals(context: BrowserContext, ms = 3_000): Promise<() => number> {
+async function slowDownRenewals(context: BrowserContext, ms = 1_000): Promise<() => number> {
   let count = 0;
   await context.route('**/token', async (route) => {
     count += 1;
@@ -76,7 +76,8 @@ test('three tabs share one sign-in, one run, and one sign-out', async ({ page, c
 
 test('tabs that wake together renew the token once', async ({ page, context }) => {
   await signInAsSomeoneNew(page);
-  const renewals = await slowDownRenewals(context);
+  // Longer than the tabs need to load, so that all of them want to renew it.
+  const renewals = await slowDownRenewals(context, 3_000);
   const expire = () => {
     for (const [key, value] of Object.entries(localStorage)) {
       if (!key.startsWith('oidc.user')) continue;
