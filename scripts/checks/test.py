@@ -1,6 +1,7 @@
 """`scripts/test`: runs the tests, and prints a summary."""
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
 from . import bench, compiled, contract, lint, proofs, scale
+from .beside import Beside
 from .containers import compose, proven
 from .reliability import campaign
 from .reliability.scenarios import SHORT
@@ -43,8 +45,7 @@ def main():
     results = {}
     try:
         prepare(chosen)
-        for name in chosen:
-            results[name] = run_part(name, PARTS[name])
+        results |= run_parts(chosen, {} if options.only else BESIDE)
         # Clippy and the Rust tests compile everything; if one of them failed, something may be missing.
         if all(name in results and not results[name][0].failed for name in ("lint", "rust")):
             compiled.keep()
@@ -75,6 +76,31 @@ def prepare(chosen):
         build.install_packages_of("api/tests/removebg-client")
     if {"scripts", "contract", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.build_programs()
+
+
+def run_parts(chosen, beside):
+    """Runs the parts in order, but those in `beside` while their other part runs."""
+    aside = {name: pair for name, pair in beside.items() if {name, pair[0]} <= set(chosen)}
+    results = {}
+    for name in chosen:
+        if name in aside:
+            continue
+        others = {
+            other: Beside(functools.partial(run_part, other, PARTS[other]), niceness)
+            for other, (part, niceness) in aside.items()
+            if part == name
+        }
+        results[name] = run_part(name, PARTS[name])
+        results |= {other: finish(other, process) for other, process in others.items()}
+    return {name: results[name] for name in chosen}
+
+
+def finish(name, process):
+    try:
+        return process.result()
+    except Problem as problem:
+        warn(f"{name}: {problem}")
+        return Counts(failed=1), 0
 
 
 def run_part(name, part):
@@ -202,6 +228,10 @@ PARTS = {
     "scale": measure_at_scale,
     "containers": test_containers,
 }
+
+# In a run of everything, the part on the left runs beside the one on the right, with this niceness. Clippy often compiles
+# only one crate. The outages mostly sleep, but promise that work flows again within seconds, so the page's tests yield.
+BESIDE = {"scripts": ("lint", 0), "ui": ("outages", 10)}
 
 
 def usual_parts(full):
