@@ -6,7 +6,7 @@ use std::time::Instant;
 use retouch_catalog::FixMode;
 use retouch_pixels::patch::Canvas;
 
-use super::kept::{Kept, Rewrites};
+use super::kept::{BatchAxis, Kept, Rewrites};
 use super::opened::Opened;
 use super::steps::{CheckMode, LoadStep, Outcome, Refusal, StepReport};
 use crate::manifest::{
@@ -154,17 +154,13 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         if let (false, Ok(ports)) = (self.is_again, onnx::ports(&files.model)) {
             self.take(LoadStep::Contract, || contract::check(&ports, task))?;
         }
-        let Rewrites { precision, has_open_batch } = self.kept.rewrites;
+        let Rewrites { precision, batch_axis } = self.kept.rewrites;
         let open = || {
             let mut model = Cow::Borrowed(files.model.as_slice());
             if precision == Precision::F16 {
                 model = Cow::Owned(precision::convert_known(runtime, &model)?);
             }
-            if has_open_batch {
-                batch::open_known(runtime, task, &model, &files.extra)
-            } else {
-                run::open(runtime, task, &model, &files.extra)
-            }
+            batch::open_known(runtime, task, batch_axis, &model, &files.extra)
         };
         let mut net = self.open(manifest, runtime, open)?;
         if self.is_again {
@@ -234,11 +230,16 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         files: Files,
     ) -> Option<PictureNet> {
         let mode = self.mode;
-        if runtime.batching().0 > 1 && !net.takes_batches() {
+        if runtime.batching().0 > 1 {
+            let is_open_in_file = net.takes_batches();
             net = self.take(LoadStep::Batch, || {
                 batch::open(&manifest.name, net, task, &files, runtime)
             })?;
-            self.kept.rewrites.has_open_batch = net.takes_batches();
+            self.kept.rewrites.batch_axis = match (is_open_in_file, net.takes_batches()) {
+                (false, true) => BatchAxis::Opened,
+                (true, false) => BatchAxis::Unused,
+                (false, false) | (true, true) => BatchAxis::AsInFile,
+            };
         }
         drop(files);
         if self.is_known {

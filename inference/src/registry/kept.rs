@@ -26,8 +26,20 @@ pub struct Kept {
 pub struct Rewrites {
     /// How precisely the net computes.
     pub precision: Precision,
-    /// Whether its batch axis was opened.
-    pub has_open_batch: bool,
+    /// How it takes batches.
+    pub batch_axis: BatchAxis,
+}
+
+/// What the checks made of the first axis of a net's input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchAxis {
+    /// It is as in the file.
+    #[default]
+    AsInFile,
+    /// The file fixes it at 1, and it was opened.
+    Opened,
+    /// The file leaves it open, but a batch is wrong.
+    Unused,
 }
 
 impl Kept {

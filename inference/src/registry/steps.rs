@@ -23,8 +23,8 @@ pub enum LoadStep {
     Open,
     /// A net that is to compute in 16 bits does so, if that gives nearly the same outputs.
     Precision,
-    /// A net whose graph fixes its batch at 1 takes several inputs at a time, if that gives the same outputs. Taken
-    /// only where inputs run together.
+    /// A net takes several inputs at a time, if that gives the same outputs; a graph that fixes its batch at 1 is opened
+    /// for that. Taken only where inputs run together.
     Batch,
     /// One run gives finite, plausible values.
     WarmUp,

@@ -22,6 +22,8 @@ use crate::tensor::Tensors;
 pub struct PictureNet {
     inner: OrtSession,
     reader: OutputReader,
+    /// Whether it takes one input at a time, whatever its graph says.
+    runs_alone: bool,
     /// Tensors kept on the device; `None` if the session does not keep any.
     bindings: Option<ShapeBindings>,
 }
@@ -33,12 +35,19 @@ impl PictureNet {
         bindings: Option<ShapeBindings>,
     ) -> Self {
         let reader = OutputReader { returns: tensors.returns, white: tensors.white };
-        Self { inner, reader, bindings }
+        Self { inner, reader, runs_alone: false, bindings }
     }
 
-    /// Returns whether one run can take a batch: the first axis of the input has an open size.
+    /// Returns whether one run can take a batch: the first axis of the input has an open size, and nobody has found out
+    /// that a batch is wrong.
     pub fn takes_batches(&self) -> bool {
-        self.inner.inputs().iter().any(|input| port(input).shape.first() == Some(&None))
+        let is_open = |input| port(input).shape.first() == Some(&None);
+        !self.runs_alone && self.inner.inputs().iter().any(is_open)
+    }
+
+    /// Takes no batches from now on: one gives other outputs than single runs.
+    pub const fn run_alone(&mut self) {
+        self.runs_alone = true;
     }
 
     /// Returns the number of shapes whose tensors are kept on the device, at most 8.

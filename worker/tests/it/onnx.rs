@@ -13,6 +13,8 @@ pub struct Model {
     pub weight: f32,
     /// The side of the input and output, in pixels.
     pub side: u8,
+    /// Whether the graph leaves the size of a batch open.
+    pub is_open: bool,
     /// The external file of the weights, as the graph spells it; `None` keeps them in the graph.
     pub external_data: Option<String>,
     /// What follows the net.
@@ -41,7 +43,8 @@ pub enum Tail {
 
 impl Model {
     pub fn new(weight: f32) -> Self {
-        Self { weight, side: 32, external_data: None, tail: Tail::None, memory_mib: None }
+        let (external_data, memory_mib) = (None, None);
+        Self { weight, side: 32, is_open: false, external_data, tail: Tail::None, memory_mib }
     }
 
     /// Returns the content of the external file of the weights.
@@ -70,12 +73,20 @@ impl Model {
             message(2, b"made"),
             message(5, &weights),
             constants,
-            message(11, &port("input", [1, 3, self.side, self.side])),
-            message(12, &port("mask", [1, 1, self.side, self.side])),
+            message(11, &self.port("input", 3)),
+            message(12, &self.port("mask", 1)),
         ]
         .concat();
         let opset = [message(1, b""), number(2, 17)].concat();
         [number(1, 8), message(7, &graph), message(8, &opset)].concat()
+    }
+
+    fn port(&self, name: &str, channels: u8) -> Vec<u8> {
+        let sizes = [1, channels, self.side, self.side].map(|size| message(1, &number(1, size)));
+        let [one, rest @ ..] = &sizes;
+        let batch = if self.is_open { message(1, &message(2, b"batch")) } else { one.clone() };
+        let tensor = [number(1, 1), message(2, &[batch, rest.concat()].concat())].concat();
+        [message(1, name.as_bytes()), message(2, &message(1, &tensor))].concat()
     }
 
     /// Returns the nodes of the tail, and the constants that they take.
@@ -239,12 +250,6 @@ fn integers(name: &str, values: &[i64]) -> Vec<u8> {
 fn float(name: &str, value: f32) -> Vec<u8> {
     let shape: Vec<u8> = [1; 4].into_iter().flat_map(|size| number(1, size)).collect();
     [shape, number(2, 1), message(8, name.as_bytes()), message(9, &value.to_le_bytes())].concat()
-}
-
-fn port(name: &str, shape: [u8; 4]) -> Vec<u8> {
-    let dims: Vec<u8> = shape.into_iter().flat_map(|size| message(1, &number(1, size))).collect();
-    let tensor = [number(1, 1), message(2, &dims)].concat();
-    [message(1, name.as_bytes()), message(2, &message(1, &tensor))].concat()
 }
 
 /// Encodes a protobuf field with a number below 128.

@@ -1,13 +1,15 @@
-//! The batch step: opens the batch axis of a net whose exporter fixed it at 1, and keeps the result only if a batch gives
-//! the same outputs as single runs of the file as it is.
+//! The batch step: a net takes batches only if one gives the same outputs as single runs of the file as it is. Opens the
+//! batch axis of a net whose exporter fixed it at 1.
 
-use ndarray::{Array4, Axis, ShapeError, concatenate};
+use ndarray::Array4;
 use tracing::warn;
 
 use super::checksum::Files;
+use super::engine::{differ, joined};
 use super::run::{self, run, sample_inputs};
 use crate::manifest::NetTask;
 use crate::onnx::batch_axis;
+use crate::registry::kept::BatchAxis;
 use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 use crate::tensor::relative_difference;
@@ -16,33 +18,88 @@ use crate::tensor::relative_difference;
 /// summation, on tensor cores with 10 bits of mantissa, causes less; inputs that reach each other's outputs far more.
 const TOLERANCE: f32 = 0.02;
 
-/// Returns a session that takes batches, or `original`, or an equal one, if that is not possible.
+/// Returns a session that takes batches, or `original`, or an equal one, that takes one input at a time.
 pub fn open(
+    name: &str,
+    original: PictureNet,
+    task: NetTask<'_>,
+    files: &Files,
+    runtime: &Runtime,
+) -> Outcome<PictureNet> {
+    let inputs = sample_inputs(task);
+    if original.takes_batches() {
+        prove(name, original, &inputs)
+    } else {
+        open_axis(name, original, task, files, runtime, &inputs)
+    }
+}
+
+/// Opens a model as the batch step left it.
+///
+/// # Errors
+/// Same as [`Runtime::open_net`].
+pub fn open_known(
+    runtime: &Runtime,
+    task: NetTask<'_>,
+    batch_axis: BatchAxis,
+    model: &[u8],
+    extra: &[ExtraFile],
+) -> Result<PictureNet, SessionError> {
+    match batch_axis {
+        BatchAxis::AsInFile => run::open(runtime, task, model, extra),
+        BatchAxis::Opened => {
+            let opened = batch_axis::open(model, task.input()).map_err(SessionError::Failed)?;
+            run::open(runtime, task, &opened, extra)
+        }
+        BatchAxis::Unused => {
+            let mut net = run::open(runtime, task, model, extra)?;
+            net.run_alone();
+            Ok(net)
+        }
+    }
+}
+
+/// Compares a batch with single runs of a net whose file leaves the batch axis open, which proves nothing: the graph may
+/// hold a constant of one input, or reduce over all axes.
+fn prove(name: &str, mut net: PictureNet, inputs: &[Array4<u8>; 2]) -> Outcome<PictureNet> {
+    let compared = single_outputs(&mut net, inputs).and_then(|singles| {
+        let batch = run(&mut net, &joined(inputs)?)?;
+        // The graph is as its maker wrote it, so only inputs that reach each other must show, not the rounding of 16 bits.
+        let reason = differ(&joined(&singles)?, &batch.values());
+        reason.map_or(Ok(()), |reason| Err(format!("a batch differs from single runs: {reason}")))
+    });
+    match compared {
+        Ok(()) => Outcome::passed(
+            "takes batches as it is; one gives what single runs give".to_owned(),
+            net,
+        ),
+        Err(reason) => {
+            net.run_alone();
+            alone(name, net, &reason)
+        }
+    }
+}
+
+fn open_axis(
     name: &str,
     mut original: PictureNet,
     task: NetTask<'_>,
     files: &Files,
     runtime: &Runtime,
+    inputs: &[Array4<u8>; 2],
 ) -> Outcome<PictureNet> {
-    let alone = |net, reason: &str| {
-        warn!(model.name = name, reason, "Model {name} takes one input at a time: {reason}");
-        Outcome::passed(format!("takes one input at a time: {reason}"), net)
-    };
-    let inputs = sample_inputs(task);
-    let prepared = batch_axis::open(&files.model, task.input()).and_then(|opened| {
-        let single = |input| Ok::<_, String>(run(&mut original, input)?.values());
-        Ok((opened, inputs.iter().map(single).collect::<Result<Vec<_>, _>>()?))
-    });
+    let prepared = batch_axis::open(&files.model, task.input())
+        .and_then(|opened| Ok((opened, single_outputs(&mut original, inputs)?)));
     let (opened, singles) = match prepared {
         Ok(prepared) => prepared,
-        Err(reason) => return alone(original, &reason),
+        Err(reason) => return alone(name, original, &reason),
     };
     // The weights are not in memory twice.
     drop(original);
     let proven = run::open(runtime, task, &opened, &files.extra)
         .map_err(|error| error.to_string())
         .and_then(|mut net| {
-            let difference = difference(&mut net, &inputs, &singles)?;
+            let difference = difference(&mut net, inputs, &singles)?;
             Ok((net, difference))
         });
     match proven {
@@ -54,24 +111,24 @@ pub fn open(
             net,
         ),
         Err(reason) => match run::open(runtime, task, &files.model, &files.extra) {
-            Ok(net) => alone(net, &reason),
+            Ok(net) => alone(name, net, &reason),
             Err(error) => Outcome::refused(format!("it cannot be opened again: {error}")),
         },
     }
 }
 
-/// Opens a model whose batch axis was opened before, and was right.
-///
-/// # Errors
-/// Same as [`Runtime::open_net`].
-pub fn open_known(
-    runtime: &Runtime,
-    task: NetTask<'_>,
-    model: &[u8],
-    extra: &[ExtraFile],
-) -> Result<PictureNet, SessionError> {
-    let opened = batch_axis::open(model, task.input()).map_err(SessionError::Failed)?;
-    run::open(runtime, task, &opened, extra)
+/// Accepts a net that takes one input at a time. Logs why.
+fn alone(name: &str, net: PictureNet, reason: &str) -> Outcome<PictureNet> {
+    warn!(model.name = name, reason, "Model {name} takes one input at a time: {reason}");
+    Outcome::passed(format!("takes one input at a time: {reason}"), net)
+}
+
+/// Returns the values of each input's own run.
+fn single_outputs(
+    net: &mut PictureNet,
+    inputs: &[Array4<u8>; 2],
+) -> Result<[Array4<f32>; 2], String> {
+    Ok([run(net, &inputs[0])?.values(), run(net, &inputs[1])?.values()])
 }
 
 /// Runs a batch, and its first input alone. Returns the largest difference from `singles`.
@@ -81,17 +138,12 @@ pub fn open_known(
 fn difference(
     net: &mut PictureNet,
     inputs: &[Array4<u8>; 2],
-    singles: &[Array4<f32>],
+    singles: &[Array4<f32>; 2],
 ) -> Result<f32, String> {
-    let failed = |error: ShapeError| error.to_string();
-    let [first, second] = inputs;
-    let together = concatenate(Axis(0), &[first.view(), second.view()]).map_err(failed)?;
-    let singles_views: Vec<_> = singles.iter().map(|single| single.view()).collect();
-    let expected = concatenate(Axis(0), &singles_views).map_err(failed)?;
-    let batch = run(net, &together)?;
-    let alone = run(net, first)?;
+    let batch = run(net, &joined(inputs)?)?;
+    let alone = run(net, &inputs[0])?;
     let differences = [
-        relative_difference(&expected, &batch.values()),
+        relative_difference(&joined(singles)?, &batch.values()),
         relative_difference(&singles[0], &alone.values()),
     ];
     match differences.into_iter().find(|found| found.is_nan() || *found > TOLERANCE) {

@@ -47,7 +47,11 @@ impl Reference {
     }
 }
 
-fn joined<T: Clone>(both: &[Array4<T>; 2]) -> Result<Array4<T>, String> {
+/// Returns two inputs, or their outputs, as a batch.
+///
+/// # Errors
+/// If their sizes differ.
+pub fn joined<T: Clone>(both: &[Array4<T>; 2]) -> Result<Array4<T>, String> {
     concatenate(Axis(0), &[both[0].view(), both[1].view()]).map_err(|error| error.to_string())
 }
 
@@ -90,7 +94,7 @@ pub fn compare(
 }
 
 /// Returns how outputs differ, if they differ too much.
-fn differ(expected: &Array4<f32>, found: &Array4<f32>) -> Option<String> {
+pub fn differ(expected: &Array4<f32>, found: &Array4<f32>) -> Option<String> {
     let differences = [
         ("mean", mean_difference(expected, found), MEAN_TOLERANCE),
         ("largest", relative_difference(expected, found), TOLERANCE),
