@@ -1,8 +1,15 @@
 //! Types that the contracts of several tasks share.
 
+use std::ops::RangeInclusive;
+
 use serde::Deserialize;
 
 pub use crate::tensor::{Element, Layout, Precision};
+
+/// The accepted distance between black and white in an input. Nets take floats that are 1 to 5 apart, or samples of 0..=255.
+const SPANS: RangeInclusive<f32> = 0.5..=300.0;
+/// The largest mean, relative to the largest sample. After a division by 256, a mean of 1 is slightly above.
+const SLACK: f32 = 1.01;
 
 /// The output to fetch from a model.
 #[derive(Clone, Debug, Deserialize)]
@@ -91,6 +98,7 @@ pub(super) fn check_normalization(
     if !std.iter().all(|std| std.is_finite() && *std > 0.0) {
         return Err(format!("input.std is {std:?}, but must hold finite numbers above 0"));
     }
+    check_scale(divide_by, mean, std)?;
     let is = |value: &f32, expected: f32| (value - expected).abs() < f32::EPSILON;
     let is_raw = divide_by.is_some_and(|value| is(&value, 1.0))
         && mean.iter().all(|value| is(value, 0.0))
@@ -101,4 +109,28 @@ pub(super) fn check_normalization(
             .to_owned());
     }
     Ok(())
+}
+
+/// Checks that `mean` and `std` fit the samples after the division, of which `divide_by` is `None` for the largest sample. A
+/// net whose input is at another scale than in its training finds next to nothing.
+fn check_scale(divide_by: Option<f32>, mean: &[f32; 3], std: &[f32; 3]) -> Result<(), String> {
+    let largest = 255.0 / divide_by.unwrap_or(255.0);
+    let divisor = divide_by.map_or("the largest sample".to_owned(), |number| number.to_string());
+    let samples = format!("samples are 0 to {largest} after the division by {divisor}");
+    let (smaller, larger) = match divide_by {
+        Some(_) if largest > 2.0 => {
+            ("decrease it", "set input.divide_by = 255, or multiply mean and std by 255")
+        }
+        Some(_) => ("divide mean and std by 255, or set input.divide_by = 1", "increase it"),
+        None => ("divide mean and std by 255", "increase it"),
+    };
+    if let Some(mean) = mean.iter().find(|mean| !(0.0..=largest * SLACK).contains(*mean)) {
+        let advice = if *mean < 0.0 { "increase it" } else { smaller };
+        return Err(format!("input.mean is {mean}, but {samples}: {advice}"));
+    }
+    let Some(std) = std.iter().find(|std| !SPANS.contains(&(largest / **std))) else {
+        return Ok(());
+    };
+    let advice = if largest / std < *SPANS.start() { smaller } else { larger };
+    Err(format!("input.std is {std}, but {samples}: {advice}"))
 }

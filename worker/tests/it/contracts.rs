@@ -285,12 +285,6 @@ async fn a_graph_that_differs_from_its_manifest_is_refused_with_the_field_to_cha
             "but must be -1 to 2 after division by output.white; set output.white to the value of white, such as 255",
         ),
         (
-            "upscale-x3",
-            "divide_by = 255",
-            "divide_by = 1e-38",
-            "some output values are not finite; check input.divide_by",
-        ),
-        (
             "segment-letterbox",
             "pad_color = [255, 255, 255]",
             "pad_color = [0, 0, 0]",
@@ -404,6 +398,41 @@ fn fields_that_contradict_each_other_are_refused_with_the_next_step() {
         ),
         ("segment", "licence = ", "license = ", "unknown field `license`: write `licence`"),
         ("segment", "name = \"mask\"", "name = \"mask\"\nwhite = nan", "output.white is NaN"),
+    ] {
+        let (_dir, copy) = altered(name, &[(from, to)]);
+        let error = Manifest::read(&copy).map(|_| ()).expect_err(reason).to_string();
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn a_mean_and_std_of_another_scale_than_the_samples_are_refused_with_the_right_one() {
+    for (name, from, to, reason) in [
+        (
+            "upscale-x3",
+            "mean = [0.0, 0.0, 0.0]",
+            "mean = [123.675, 116.28, 103.53]",
+            "input.mean is 123.675, but samples are 0 to 1 after the division by 255: divide mean and std by 255, or set \
+             input.divide_by = 1",
+        ),
+        (
+            "segment-letterbox",
+            "divide_by = 255",
+            "divide_by = 1",
+            "input.std is 0.229, but samples are 0 to 255 after the division by 1: set input.divide_by = 255",
+        ),
+        (
+            "segment",
+            "std = [0.229, 0.224, 0.225]",
+            "std = [58.395, 57.12, 57.375]",
+            "input.std is 58.395, but samples are 0 to 1 after the division by the largest sample: divide mean and std by 255",
+        ),
+        (
+            "segment",
+            "mean = [0.485, 0.456, 0.406]",
+            "mean = [-0.5, -0.5, -0.5]",
+            "input.mean is -0.5, but samples are 0 to 1",
+        ),
     ] {
         let (_dir, copy) = altered(name, &[(from, to)]);
         let error = Manifest::read(&copy).map(|_| ()).expect_err(reason).to_string();

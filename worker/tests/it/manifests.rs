@@ -224,8 +224,6 @@ async fn a_model_that_differs_from_its_manifest_is_refused() {
             "tolerance = 0.004\n[[golden]]\nimage = \"golden-alpha.png\"\nexpected = \"golden.png\"\ntolerance = 0.001",
             "golden: golden-alpha.png: the mean error is",
         ),
-        // Dividing by almost zero overflows to infinity, and infinity minus infinity is NaN.
-        ("std = [0.229, 0.224, 0.225]", "std = [1e-45, 1e-45, 1e-45]", "warm-up"),
     ] {
         let (_dir, folder) = altered(from, to);
         let error = refusal(&folder).await;
