@@ -3,6 +3,8 @@
 use ndarray::Array4;
 
 use super::{PaintError, Painter, Painting, Watch};
+use retouch_pixels::patch::{Canvas, Fit};
+
 use crate::manifest::Fill;
 use crate::session::{Session, SessionError, missing_port, shape_text};
 
@@ -43,8 +45,12 @@ impl FillPainter {
                     "{kind} {name:?} has shape {}, but the task expects [1, {channels}, height, width]",
                     shape_text(&port.shape)
                 ));
+            } else if kind == "input" {
+                reasons.extend(wrong_sides(&port.shape, contract.canvas));
             }
         }
+        // Picture and mask have the same sides.
+        reasons.dedup();
         if let Some(more) = inputs
             .iter()
             .find(|port| port.name != contract.image.name && port.name != contract.mask.name)
@@ -88,6 +94,25 @@ impl FillPainter {
         }
         let made = made.permuted_axes([0, 2, 3, 1]);
         Ok(made.iter().map(|value| value / output_white * 255.0).collect())
+    }
+}
+
+/// Explains why crops of a canvas do not fit into an input `[batch, channel, row, column]`.
+fn wrong_sides(shape: &[Option<u64>], Canvas { side, fit, .. }: Canvas) -> Option<String> {
+    match shape[2..] {
+        [None, None] => None,
+        [Some(height), Some(width)] if height == width => {
+            let is_stated = fit == Fit::Square && u64::from(side) == height;
+            (!is_stated).then(|| {
+                format!(
+                    "it takes pictures of {height} × {width} only; set canvas.fit = \"square\" and canvas.side = {height}"
+                )
+            })
+        }
+        _ => Some(format!(
+            "its sides are {}, but must be equal or both open: export the model so",
+            shape_text(&shape[2..])
+        )),
     }
 }
 

@@ -303,7 +303,11 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
                 Err(reasons) => Outcome::refused_for(reasons),
             })?;
         self.may_run()?;
-        self.warm_up_painter(Box::new(painter), contract.canvas, FixMode::Remove)
+        let mut painter: Box<dyn Painter> = Box::new(painter);
+        if !self.is_known {
+            self.take(LoadStep::WarmUp, || warm_up::run_fill(painter.as_mut(), contract.canvas))?;
+        }
+        Some(Opened::Painter(painter))
     }
 
     /// A text-guided pipeline. Opening it also checks the inputs and outputs of its nets.

@@ -198,7 +198,7 @@ fn the_command_line_cleans_with_factor_one() {
 }
 
 /// A copy of a tiny model whose manifest has each `from` replaced by its `to`.
-fn altered(name: &str, changes: &[(&str, &str)]) -> (TempDir, PathBuf) {
+pub fn altered(name: &str, changes: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let copy = dir.path().join(name);
     fs::create_dir(&copy).unwrap();

@@ -28,6 +28,7 @@ mod sample;
 mod select;
 mod upscale;
 mod upscale_jobs;
+mod warm_up;
 mod watchdog;
 
 use std::fs;

@@ -3,13 +3,16 @@
 use ndarray::Array4;
 use retouch_pixels::Picture;
 use retouch_pixels::band::{self, Band, BandTile};
-use retouch_pixels::tile::{self, OutputLayout, Region};
+use retouch_pixels::tile::{self, OutputLayout, Region, TileSize};
 
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
 use crate::manifest::{NetTask, Tiling, Upscale};
 use crate::output::Output;
 use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
+
+/// The least side of [`odd_input`] without its padding, in pixels. It must cost little.
+const SMALL_SIDE: u32 = 16;
 
 /// Opens a net from the bytes of its file.
 ///
@@ -50,6 +53,17 @@ pub fn sample_inputs(task: NetTask<'_>) -> [Array4<u8>; 2] {
                 .map(|picture| tile_input(&picture, &whole_of(&picture), upscale))
         }
     }
+}
+
+/// Returns an input for an upscaler of any size whose sides differ and are odd multiples of what its tiles are multiples
+/// of: a net that needs larger multiples fails on it. `None` if the net takes one size.
+pub fn odd_input(upscale: &Upscale) -> Option<Array4<u8>> {
+    let TileSize::MultipleOf(of) = upscale.tile_size() else { return None };
+    let least = SMALL_SIDE + 2 * upscale.tiling.padding;
+    let count = least.div_ceil(of) | 1;
+    let (rows, columns) = ((count * of) as usize, ((count + 2) * of) as usize);
+    let sample = |(_, y, x, channel)| (5 * x + 3 * y + 40 * channel) as u8;
+    Some(Array4::from_shape_fn((1, rows, columns, 3), sample))
 }
 
 /// Enlarges a whole picture, in tiles of the size that the net takes, or of the largest size that tools send it. Returns

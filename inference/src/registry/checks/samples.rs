@@ -33,31 +33,44 @@ pub fn noise(side: u32) -> Picture {
     Picture { width: side, height: side, rgb, alpha: None, gray: false, icc: None }
 }
 
-/// Returns a painting of typical size for a canvas: a disc on a gradient with a square hole.
+/// Returns a painting of typical size for a canvas: a disc on a gradient with a hole in its middle.
 pub fn sample_painting(canvas: Canvas, mode: FixMode) -> Painting {
-    let side = match canvas.fit {
-        Fit::Keep => 128,
-        Fit::Scale | Fit::Square => canvas.side,
+    let side = sample_side(canvas);
+    paint_of((side, side), mode)
+}
+
+/// Same, but not square unless the canvas is, and with sides that are odd multiples of `canvas.multiple_of` where crops have
+/// any: a net that needs larger multiples fails on it.
+pub fn odd_painting(canvas: Canvas, mode: FixMode) -> Painting {
+    let (side, of) = (sample_side(canvas), canvas.multiple_of);
+    let odd = |most: u32| of * (((most / of).max(1) - 1) / 2 * 2 + 1);
+    let (width, height) = match canvas.fit {
+        Fit::Square => (side, side),
+        // The longer side is always that of the canvas.
+        Fit::Scale => (side, odd(side * 3 / 4)),
+        Fit::Keep => (odd(side), odd(side * 3 / 4)),
     };
+    paint_of((width, height), mode)
+}
+
+fn sample_side(canvas: Canvas) -> u32 {
+    match canvas.fit {
+        Fit::Keep => 128.min(canvas.side),
+        Fit::Scale | Fit::Square => canvas.side,
+    }
+}
+
+fn paint_of((width, height): (u32, u32), mode: FixMode) -> Painting {
     let picture = disc_on_gradient(SAMPLE_SIDE);
     let rgb = resize::resize_rgb(
         &picture.rgb,
         (picture.width as usize, picture.height as usize),
-        (side as usize, side as usize),
+        (width as usize, height as usize),
     );
-    let middle = side * 3 / 8..side * 5 / 8;
-    let hole = (0..side * side)
-        .map(|at| middle.contains(&(at % side)) && middle.contains(&(at / side)))
+    let is_middle = |at: u32, side: u32| (side * 3 / 8..side * 5 / 8).contains(&at);
+    let hole = (0..width * height)
+        .map(|at| is_middle(at % width, width) && is_middle(at / width, height))
         .collect();
     let prompt = "a red circle".to_owned();
-    Painting {
-        width: side,
-        height: side,
-        rgb,
-        hole,
-        mode,
-        prompt: prompt.clone(),
-        caption: prompt,
-        seed: 1,
-    }
+    Painting { width, height, rgb, hole, mode, prompt: prompt.clone(), caption: prompt, seed: 1 }
 }

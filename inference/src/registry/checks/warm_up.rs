@@ -3,22 +3,26 @@
 use std::ops::Range;
 
 use ndarray::Array4;
-use retouch_catalog::FixMode;
 use retouch_pixels::alpha::MapRange;
-use retouch_pixels::patch::Canvas;
-use tokio_util::sync::CancellationToken;
 
-use super::run::{run, sample_inputs};
-use super::samples::{SAMPLE_SIDE, disc_on_gradient, sample_painting};
-use crate::manifest::{self, NetTask};
+use super::run::{odd_input, run, sample_inputs};
+use super::samples::{SAMPLE_SIDE, disc_on_gradient};
+use crate::manifest::{self, NetTask, Segmentation, Upscale};
 use crate::output::{Extremes, Output};
-use crate::painter::{Painter, Watch};
 use crate::registry::steps::Outcome;
 use crate::safety::SafetyChecker;
 use crate::segment_anything::{Prompt, SegmentAnything};
 use crate::session::PictureNet;
 
-/// Runs a net on a disc on a gradient.
+mod likeness;
+mod painting;
+
+pub use painting::{run_fill, run_painter};
+
+/// A largest value of a map below which a wrong `output.white` is likely: bytes for floats give 1/255.
+const FAINT: f32 = 0.02;
+
+/// Runs a net on a disc on a gradient, and an upscaler of any size also on a small tile of odd sides.
 pub fn run_net(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
     let [input, _] = sample_inputs(task);
     let output = match run(net, &input) {
@@ -27,62 +31,73 @@ pub fn run_net(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
     };
     let (low, high) = range(&output);
     let finding = format!("output in {low:.3}..{high:.3}");
-    let reasons = Vec::from_iter(find_defect(task, &input, &output, low, high));
+    let defect = wrong_shape(task, &input, &output)
+        .or_else(|| not_finite(&output))
+        .or_else(|| out_of_range(task, low, high))
+        .or_else(|| match task {
+            NetTask::Segmentation(segmentation) => wrong_postprocess(segmentation, low, high),
+            NetTask::Upscale(upscale) => likeness::find_difference(upscale, &input, &output)
+                .or_else(|| odd_sides_fail(net, upscale)),
+        });
     // A defect does not prevent comparing golden images, which may show more.
-    Outcome { finding, reasons, value: Some(()) }
+    Outcome { finding, reasons: Vec::from_iter(defect), value: Some(()) }
 }
 
-/// Describes the first defect of an output; `low` and `high` are its smallest and largest value.
-fn find_defect(
-    task: NetTask<'_>,
-    input: &Array4<u8>,
-    output: &Output,
-    low: f32,
-    high: f32,
-) -> Option<String> {
-    let (_, rows, columns, _) = input.dim();
-    let (axes, expected, advice) = match task {
+/// Returns the shape that an output must have: of maps `[batch, channel, row, column]`, of pictures `[batch, row, column,
+/// channel]`.
+fn expected_shape(task: NetTask<'_>, input: &Array4<u8>) -> [usize; 4] {
+    match task {
         NetTask::Segmentation(segmentation) => {
             let (width, height) = segmentation.map_size();
-            let classes = segmentation.postprocess.classes as usize;
-            (
-                "batch, channels, height, width",
-                [1, classes, height as usize, width as usize],
-                "set output.width, output.height, and postprocess.classes to what it has",
-            )
+            [1, segmentation.postprocess.classes as usize, height as usize, width as usize]
         }
         NetTask::Upscale(upscale) => {
+            let (_, rows, columns, _) = input.dim();
             let scale = upscale.upscale.scale as usize;
-            (
-                "batch, height, width, channels",
-                [1, rows * scale, columns * scale, 3],
-                "set upscale.scale to output pixels per input pixel",
-            )
+            [1, rows * scale, columns * scale, 3]
+        }
+    }
+}
+
+fn wrong_shape(task: NetTask<'_>, input: &Array4<u8>, output: &Output) -> Option<String> {
+    let (shape, expected) = (output.shape(), expected_shape(task, input));
+    let (axes, advice) = match task {
+        NetTask::Segmentation(_) => (
+            "batch, channels, height, width",
+            "set output.width, output.height, and postprocess.classes to what it has",
+        ),
+        NetTask::Upscale(_) => {
+            ("batch, height, width, channels", "set upscale.scale to output pixels per input pixel")
         }
     };
-    if output.shape() != expected {
-        let shape = output.shape();
-        return Some(format!(
-            "the output has shape {shape:?}, but the manifest expects {expected:?} ({axes}); {advice}"
-        ));
+    (shape != expected).then(|| {
+        format!("the output has shape {shape:?}, but the manifest expects {expected:?} ({axes}); {advice}")
+    })
+}
+
+fn not_finite(output: &Output) -> Option<String> {
+    if output.is_finite() {
+        return None;
     }
-    if !output.is_finite() {
-        let found = match output {
-            Output::Maps(maps) => {
-                let count = |is: fn(f32) -> bool| maps.iter().filter(|value| is(**value)).count();
-                let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
-                let (count, all) = (nan + infinite, maps.len());
-                format!(
-                    "{count} of {all} output values are not finite: {nan} are NaN and {infinite} infinite"
-                )
-            }
-            Output::Pictures { .. } => "some output values are not finite".to_owned(),
-        };
-        return Some(format!(
-            "{found}; check input.divide_by, input.mean, and input.std, or export the model in f32 if it overflows in f16"
-        ));
-    }
-    // The picture has a subject and colors, so no working model returns a single value.
+    let found = match output {
+        Output::Maps(maps) => {
+            let count = |is: fn(f32) -> bool| maps.iter().filter(|value| is(**value)).count();
+            let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
+            let (count, all) = (nan + infinite, maps.len());
+            format!(
+                "{count} of {all} output values are not finite: {nan} are NaN and {infinite} infinite"
+            )
+        }
+        Output::Pictures { .. } => "some output values are not finite".to_owned(),
+    };
+    Some(format!(
+        "{found}; check input.divide_by, input.mean, and input.std, or export the model in f32 if it overflows in f16"
+    ))
+}
+
+/// Refuses a smallest and largest value that no working model returns.
+fn out_of_range(task: NetTask<'_>, low: f32, high: f32) -> Option<String> {
+    // The picture has a subject and colors.
     if high <= low {
         return Some(format!(
             "the output is {low} everywhere for a picture of a disc on a gradient; check output.name, input.divide_by, \
@@ -110,6 +125,37 @@ fn find_defect(
              {advice}"
         )
     })
+}
+
+/// Refuses a map that the manifest turns into a ghost of a cutout, half transparent everywhere.
+fn wrong_postprocess(segmentation: &Segmentation, low: f32, high: f32) -> Option<String> {
+    let range = segmentation.postprocess.range;
+    match range {
+        // Logits in 0..1 would mean alpha between 0.5 and 0.73, so a net that can tell a subject has others.
+        MapRange::Sigmoid | MapRange::Softmax if low >= 0.0 && high <= 1.0 => Some(format!(
+            "output values range from {low} to {high}: these are probabilities already; set postprocess.range = \"clip\""
+        )),
+        // With white at 1, a net that knows only other subjects may see none here.
+        MapRange::Clip if segmentation.output.white() > 1.0 && high < FAINT => Some(format!(
+            "the largest output value is {high} after division by output.white; check output.white"
+        )),
+        MapRange::Clip | MapRange::Sigmoid | MapRange::Softmax | MapRange::Minmax => None,
+    }
+}
+
+/// Runs an upscaler on sides that only nets of any size take. Real pictures have such sides: nearly every one would fail.
+fn odd_sides_fail(net: &mut PictureNet, upscale: &Upscale) -> Option<String> {
+    let input = odd_input(upscale)?;
+    let (_, rows, columns, _) = input.dim();
+    let expected = expected_shape(NetTask::Upscale(upscale), &input);
+    let reason = match run(net, &input) {
+        Ok(output) if output.shape() == expected => return None,
+        Ok(output) => format!("the output has shape {:?} instead of {expected:?}", output.shape()),
+        Err(reason) => reason,
+    };
+    Some(format!(
+        "sides of {columns} × {rows} fail: {reason}; set tiling.multiple_of to what the net needs, such as 2, 8, 16, or 64"
+    ))
 }
 
 /// Returns the least and the largest value of an output.
@@ -162,35 +208,4 @@ pub fn run_segment_anything(
     }
     let percent = above as f32 * 100.0 / mask.logits.len() as f32;
     Outcome::passed(format!("a click on a disc selects {percent:.0} % of the picture"), ())
-}
-
-/// Paints a sample crop. The result must have the size of the crop and be neither black, white nor a single color.
-pub fn run_painter(painter: &mut dyn Painter, canvas: Canvas, mode: FixMode) -> Outcome<()> {
-    let painting = sample_painting(canvas, mode);
-    let cancel = CancellationToken::new();
-    let out = match painter
-        .paint(&painting, Watch { progress: &|_| {}, heartbeat: &|| {}, cancel: &cancel })
-    {
-        Ok(out) => out,
-        Err(error) => return Outcome::refused(error.to_string()),
-    };
-    let mut reasons = Vec::new();
-    if out.len() == painting.rgb.len() {
-        let inside = out.chunks_exact(3).zip(&painting.hole).filter(|(_, hole)| **hole);
-        let mut inside = inside.flat_map(|(pixel, _)| pixel).copied();
-        // Values that overflow 16 bits come out black.
-        if inside.clone().all(|sample| sample == 0) || inside.all(|sample| sample == u8::MAX) {
-            reasons.push("the painted hole is entirely black or white".to_owned());
-        } else if let [first, rest @ ..] = out.as_slice()
-            && rest.iter().all(|sample| sample == first)
-        {
-            // Inside the hole this may be right, but the rest is a picture of a disc on a gradient.
-            reasons.push(format!("every sample of the result is {first}, even outside the hole"));
-        }
-    } else {
-        let (found, expected) = (out.len(), painting.rgb.len());
-        reasons.push(format!("the result has {found} samples instead of {expected}"));
-    }
-    let finding = format!("painted a hole of {} × {}", painting.width / 4, painting.height / 4);
-    Outcome { finding, reasons, value: Some(()) }
 }
