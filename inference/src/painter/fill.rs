@@ -1,10 +1,9 @@
 //! Nets that fill a hole without a prompt, such as `LaMa` and MI-GAN; their manifests state how they differ.
 
 use ndarray::Array4;
-
-use super::{PaintError, Painter, Painting, Watch};
 use retouch_pixels::patch::{Canvas, Fit};
 
+use super::{PaintError, Painter, Painting, Watch};
 use crate::manifest::Fill;
 use crate::session::{Session, SessionError, missing_port, shape_text};
 
