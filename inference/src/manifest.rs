@@ -211,7 +211,7 @@ impl Manifest {
         }
         let files = shared.files(&task)?;
         if let Some(source) = &shared.source {
-            source.check()?;
+            source.check(!shared.extra.is_empty())?;
         }
         for golden in &shared.golden {
             golden.check()?;

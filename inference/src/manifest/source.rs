@@ -77,7 +77,13 @@ enum Change {
 }
 
 impl Source {
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Checks the fields. `has_extra` says whether the manifest lists files besides the ONNX file.
+    pub(super) fn check(&self, has_extra: bool) -> Result<(), String> {
+        if has_extra && !matches!(self.registry, Registry::Hub) {
+            return Err("a source on pypi, npm, or at a url is one file, but the manifest lists [[extra]]: use \
+                        registry = \"hub\", or omit [source] and bring the files"
+                .to_owned());
+        }
         match self.registry {
             Registry::Url => self.check_url(),
             Registry::Hub => self.check_hub(),
@@ -228,7 +234,7 @@ mod tests {
     "#;
 
     fn check(text: &str) -> Result<(), String> {
-        toml::from_str::<Source>(text).map_err(|error| error.message().to_owned())?.check()
+        toml::from_str::<Source>(text).map_err(|error| error.message().to_owned())?.check(false)
     }
 
     #[test]
@@ -255,6 +261,15 @@ mod tests {
         assert!(
             check(without_files).expect_err("no files").contains("at least one [[source.files]]")
         );
+    }
+
+    #[test]
+    fn only_a_hub_has_files_besides_the_onnx_file() {
+        let check = |text| toml::from_str::<Source>(text).expect("it parses").check(true);
+        assert_eq!(check(HUB), Ok(()));
+        let url = "registry = \"url\"\nurl = \"https://example.org/net.onnx\"\n";
+        let refusal = check(url).expect_err("one file");
+        assert!(refusal.contains("use registry = \"hub\", or omit [source]"), "{refusal}");
     }
 
     #[test]

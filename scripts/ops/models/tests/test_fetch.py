@@ -259,6 +259,14 @@ class FetchTest(unittest.TestCase):
                 self.add(name, b"", f"[source]\n{source}\n")
                 self.assertIn(message, self.refusal(name))
 
+    def test_a_source_of_one_file_is_refused_for_a_model_of_several(self):
+        extra = f'[[extra]]\nfile = "w.bin"\nsha256 = "{sha256(b"")}"\nsize_bytes = 0\n'
+        for source in ('registry = "url"\nurl = "https://models.example/a"', SOURCE.format(sha256=sha256(WHEEL)).split("]\n")[1] + 'member = "b"'):
+            with self.subTest(source):
+                name = f"model-{len(list(self.models.iterdir()))}"
+                self.add(name, b"", f"[source]\n{source}\n{extra}")
+                self.assertIn('Use registry = "hub", or omit [source] and bring the files', self.refusal(name))
+
     def test_the_list_shows_purpose_and_state(self):
         self.add_plain().write_bytes(PLAIN)
         self.add_converted().write_bytes(b"wrong")
