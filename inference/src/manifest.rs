@@ -214,7 +214,7 @@ impl Manifest {
             source.check(!shared.extra.is_empty())?;
         }
         for golden in &shared.golden {
-            golden.check()?;
+            golden.check(&task)?;
         }
         Ok(Self {
             name: shared.name,
@@ -269,7 +269,19 @@ impl Golden {
         self.tolerance.unwrap_or(default)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, task: &Task) -> Result<(), String> {
+        match task {
+            Task::Segmentation(_) | Task::Upscale(_) => {}
+            Task::SdInpaint(_) | Task::Flux2Klein(_) => {
+                return Err("[[golden]] is for tasks of one net: state `reference`, a folder of vectors that \
+                            `models check` compares a pipeline with"
+                    .to_owned());
+            }
+            Task::Exemplar(_) | Task::Fill(_) | Task::Safety(_) | Task::SegmentAnything(_) => {
+                let task = task.as_str();
+                return Err(format!("[[golden]] is never compared for task \"{task}\": remove it"));
+            }
+        }
         for (field, path) in [("golden.image", &self.image), ("golden.expected", &self.expected)] {
             check_path(field, &path.to_string_lossy())?;
         }
@@ -287,6 +299,8 @@ fn check_file_name(field: &str, file: &str) -> Result<(), String> {
     if is_plain_name(file) {
         Ok(())
     } else {
-        Err(format!("{field} is {file:?}, but must be a plain file name in the model's folder"))
+        Err(format!(
+            "{field} is {file:?}, but must be a plain file name in the model's folder"
+        ))
     }
 }

@@ -182,6 +182,18 @@ fn contradictory_fields_are_named() {
             "memory_bytes_per_pixel = 0",
             "tiling.memory_bytes_per_pixel must be above 0",
         ),
+        (
+            "fill-floats",
+            "[canvas]",
+            "[[golden]]\nimage = \"a.png\"\nexpected = \"b.png\"\n\n[canvas]",
+            "[[golden]] is never compared for task \"fill\": remove it",
+        ),
+        (
+            "sd-inpaint",
+            "[strength]",
+            "[[golden]]\nimage = \"a.png\"\nexpected = \"b.png\"\n\n[strength]",
+            "[[golden]] is for tasks of one net: state `reference`",
+        ),
     ] {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = dir.path().join(model);
@@ -221,8 +233,13 @@ async fn a_model_that_differs_from_its_manifest_is_refused() {
         ),
         (
             "tolerance = 0.004",
-            "tolerance = 0.004\n[[golden]]\nimage = \"golden-alpha.png\"\nexpected = \"golden.png\"\ntolerance = 0.001",
+            "tolerance = 0.004\n[[golden]]\nimage = \"golden-alpha.png\"\nexpected = \"golden-alpha.png\"\ntolerance = 0.001",
             "golden: golden-alpha.png: the mean error is",
+        ),
+        (
+            "expected = \"golden-alpha.png\"",
+            "expected = \"golden.png\"",
+            "golden: golden.png: it must be the alpha as a gray picture, not a cutout",
         ),
     ] {
         let (_dir, folder) = altered(from, to);

@@ -54,6 +54,17 @@ fn mean_error(
             return Err([picture.err(), expected.err()].into_iter().flatten().collect());
         }
     };
+    let is_alpha = expected.alpha.is_none()
+        && expected
+            .rgb
+            .as_chunks()
+            .0
+            .iter()
+            .all(|[red, green, blue]| red == green && green == blue);
+    if matches!(task, NetTask::Segmentation(_)) && !is_alpha {
+        let name = golden.expected.display();
+        return Err(vec![format!("{name}: it must be the alpha as a gray picture, not a cutout")]);
+    }
     let scale = match task {
         NetTask::Segmentation(_) => 1,
         NetTask::Upscale(upscale) => upscale.upscale.scale,
