@@ -51,7 +51,7 @@ class BatchRunner {
     readonly queryClient: QueryClient,
   ) {
     this.follower = followerOf(queryClient);
-    this.follower.watch({ onJob: this.show, onDeleted: this.showDeleted, isShown: this.isShown });
+    this.follower.watchers.add({ onJob: this.show, onDeleted: this.showDeleted, isShown: this.isShown });
     window.addEventListener('beforeunload', (event) => {
       // Started jobs continue without the page; unsent files would be lost.
       if (this.items().some(isUnsent)) event.preventDefault();

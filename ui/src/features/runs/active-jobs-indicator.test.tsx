@@ -178,7 +178,7 @@ describe('the indicator of active jobs', () => {
     await indicator(2);
     let shown: string | null = 'image-1';
     const isShown = ({ imageId }: Job) => imageId === shown;
-    followerOf(queryClient).watch({ onJob: () => {}, onDeleted: () => {}, isShown });
+    followerOf(queryClient).watchers.add({ onJob: () => {}, onDeleted: () => {}, isShown });
     api.images = [anImage()];
     Object.assign(api.jobs[0] as object, { state: 'done', results: [aResult()] });
     await indicator(1);

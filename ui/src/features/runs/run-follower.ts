@@ -46,12 +46,13 @@ export function followerOf(queryClient: QueryClient): RunFollower {
  * A job can disappear from the list without having ended: only its own state counts, however long that takes to read.
  */
 class RunFollower {
+  /** Hear of every state of every job. */
+  readonly watchers = new Set<Watcher>();
   private active = new Map<string, Job>();
   private ended = new Map<string, Job>();
-  /** Jobs that are not in the list and could not be read since. */
+  /** Jobs that are not in the list and have yet to be read. */
   private missing = new Map<string, UnreadJob>();
   private listeners = new Set<Listener>();
-  private watchers = new Set<Watcher>();
   private heardAt = 0;
   private onEndElsewhere: (job: Job) => void = () => {};
 
@@ -89,17 +90,10 @@ class RunFollower {
     return () => this.listeners.delete(listener);
   }
 
-  /** Tells of every state of every job. */
-  watch(watcher: Watcher) {
-    this.watchers.add(watcher);
-  }
-
   /** Tells the watchers of a job that may have started or ended before this page loaded. */
   async follow(job: UnreadJob) {
     const known = this.ended.get(job.id) ?? this.active.get(job.id);
-    if (known) return this.tell(known);
-    this.missing.set(job.id, job);
-    await this.read(job);
+    return known ? this.tell(known) : this.read(job);
   }
 
   /** Records a state of a job. */
@@ -108,15 +102,22 @@ class RunFollower {
     const end = this.ended.get(job.id);
     if (end) return this.tell(end);
     if (isFinal(job)) return this.end(job);
-    const others = this.list().filter(({ id }) => id !== job.id);
-    const isKnown = others.length < this.list().length;
-    this.setList(isKnown ? this.list().map((one) => (one.id === job.id ? job : one)) : [...others, job]);
+    const list = this.list();
+    const isKnown = list.some(({ id }) => id === job.id);
+    this.setList(isKnown ? list.map((one) => (one.id === job.id ? job : one)) : [...list, job]);
   };
 
-  /** Records the results of an API that answered without a job. */
+  /** Adds the results of a run to the list of its image. */
   complete(imageId: string, tool: ToolName, results: Result[]) {
     this.refreshBalance(imageId);
-    this.append(resultsKey[tool](imageId), results);
+    const list = { queryKey: resultsKey[tool](imageId), exact: true };
+    const isListFetching = this.queryClient.isFetching(list) > 0;
+    this.queryClient.setQueryData<Result[]>(list.queryKey, (old = []) => [
+      ...old.filter(({ imageId }) => !results.some((result) => result.imageId === imageId)),
+      ...results,
+    ]);
+    // The response on its way may predate the new results and would remove them again.
+    if (isListFetching) void this.queryClient.invalidateQueries(list);
   }
 
   private list(): Job[] {
@@ -154,20 +155,16 @@ class RunFollower {
     const left = jobs.filter(({ id }) => !this.ended.has(id));
     if (left.length < jobs.length) return this.setList(left);
     const before = this.active;
-    const gone = [...before.values()].filter(({ id }) => !jobs.some((job) => job.id === id));
     this.active = new Map(jobs.map((job) => [job.id, job]));
     for (const job of jobs) {
       this.missing.delete(job.id);
       if (before.get(job.id) !== job) this.tell(job);
     }
-    for (const job of gone) {
-      if (this.ended.has(job.id) || this.missing.has(job.id)) continue;
-      this.missing.set(job.id, job);
-      void this.read(job);
-    }
+    for (const job of before.values()) if (!this.active.has(job.id)) void this.read(job);
   }
 
   private async read(job: UnreadJob) {
+    this.missing.set(job.id, job);
     try {
       const path = { jobId: job.id };
       const now = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } }));
@@ -182,6 +179,7 @@ class RunFollower {
 
   private end(job: Job) {
     this.ended.set(job.id, job);
+    this.active.delete(job.id);
     this.missing.delete(job.id);
     this.setList(this.list().filter(({ id }) => id !== job.id));
     this.tell(job);
@@ -193,8 +191,8 @@ class RunFollower {
       if (![...this.watchers].some(({ isShown }) => isShown(job))) this.onEndElsewhere(job);
       return;
     }
-    this.refreshBalance(job.imageId);
-    if (job.imageId && job.state === 'done') this.append(resultsKey[job.tool](job.imageId), job.results);
+    if (job.imageId && job.state === 'done') this.complete(job.imageId, job.tool, job.results);
+    else this.refreshBalance(job.imageId);
     for (const { onEnd } of listeners) onEnd(job);
   }
 
@@ -211,16 +209,5 @@ class RunFollower {
   private refreshBalance(imageId: string | null | undefined) {
     void this.queryClient.invalidateQueries({ queryKey: queryKeys.user, exact: true });
     if (imageId) void this.queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
-  }
-
-  private append(key: readonly string[], results: Result[]) {
-    const isListFetching = this.queryClient.isFetching({ queryKey: key, exact: true }) > 0;
-    const ids = new Set(results.map(({ imageId }) => imageId));
-    this.queryClient.setQueryData<Result[]>(key, (old = []) => [
-      ...old.filter(({ imageId }) => !ids.has(imageId)),
-      ...results,
-    ]);
-    // The response on its way may predate the new results and would remove them again.
-    if (isListFetching) void this.queryClient.invalidateQueries({ queryKey: key, exact: true });
   }
 }
