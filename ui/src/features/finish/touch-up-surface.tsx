@@ -112,12 +112,11 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
           ref={ring}
           hidden
           className={classNames(
-            'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
+            'brush-ring group-data-moving/editor:invisible',
             brush.tool === 'move' && 'invisible',
             brush.tool === 'erase' && 'border-dashed',
-            'group-data-moving/editor:invisible',
           )}
-          style={{ width: brush.size, height: brush.size, margin: -brush.size / 2 }}
+          style={{ width: brush.size }}
         />
       </div>
       <PictureWait pictures={awaited} />

@@ -60,7 +60,6 @@ export function MaskSurface(props: MaskSurfaceProps) {
     onStroke,
     onPick,
   });
-  const ringSize = brush === 'select' ? POINTER_SIZE : brushSize;
   useWheelZoom(frame, control);
   const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;
 
@@ -119,14 +118,12 @@ export function MaskSurface(props: MaskSurfaceProps) {
         <div
           ref={ring}
           hidden
-          data-ring
           className={classNames(
-            'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
+            'brush-ring group-data-moving/editor:invisible',
             (brush === 'move' || brush === 'lasso') && 'invisible',
             brush === 'erase' && 'border-dashed',
-            'group-data-moving/editor:invisible',
           )}
-          style={{ width: ringSize, height: ringSize, margin: -ringSize / 2 }}
+          style={{ width: brush === 'select' ? POINTER_SIZE : brushSize }}
         />
       </div>
       <PictureWait
