@@ -1,15 +1,15 @@
-import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { ComparedPart, shareAt } from '@/components/comparison';
 import { HoldButton } from '@/components/hold-button';
 import { createGestures, type Drag, pan } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
-import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
 import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import type { Point } from '@/components/pan-zoom/view';
 import { classNames } from '@/lib/class-names';
 import { type Message, msg, t } from '@/lib/translate';
 import { handleZoomKey, ZoomBar } from './zoom-bar';
+import { zoomHandlers } from './zoom-handlers';
 
 type Picture = { url: string; previewUrl?: string | null };
 
@@ -65,17 +65,7 @@ export default function CompareView(props: CompareViewProps) {
     });
   }, [control, frame, mode]);
 
-  const handlers = {
-    onPointerDown: (event: PointerEvent<HTMLElement>) => {
-      capturePointer(event);
-      gestures.press(toPointer(event));
-    },
-    onPointerMove: (event: PointerEvent<HTMLElement>) => gestures.move(toPointer(event)),
-    onPointerUp: ({ pointerId }: PointerEvent) => gestures.release({ id: pointerId }),
-    onPointerCancel: ({ pointerId }: PointerEvent) => gestures.cancel({ id: pointerId }),
-    onDoubleClick: (event: React.MouseEvent<HTMLElement>) =>
-      control.zoom(2, pointIn(event.currentTarget, event)),
-  };
+  const handlers = zoomHandlers(control, gestures);
   // Full pixels only where they can be seen.
   const isFitted = control.isFitted;
   const place = ({ url, previewUrl }: Picture, behind?: string) =>

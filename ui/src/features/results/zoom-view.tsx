@@ -1,11 +1,11 @@
-import { type PointerEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { createGestures } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
-import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
 import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import { t } from '@/lib/translate';
 import { actualScale, handleZoomKey, ZoomBar } from './zoom-bar';
+import { zoomHandlers } from './zoom-handlers';
 
 type ZoomViewProps = {
   url: string;
@@ -32,11 +32,6 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
     control.zoom(Math.max(2, actualScale() / placement.view.scale));
   }, [placement, control, frame]);
 
-  function press(event: PointerEvent<HTMLElement>) {
-    capturePointer(event);
-    gestures.press(toPointer(event));
-  }
-
   return (
     <>
       <div
@@ -45,11 +40,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also move the picture with the keyboard.
         tabIndex={0}
         aria-label={t('{alt}, enlarged: plus and minus zoom, arrow keys pan, Escape closes', { alt })}
-        onPointerDown={press}
-        onPointerMove={(event) => gestures.move(toPointer(event))}
-        onPointerUp={({ pointerId }) => gestures.release({ id: pointerId })}
-        onPointerCancel={({ pointerId }) => gestures.cancel({ id: pointerId })}
-        onDoubleClick={(event) => control.zoom(2, pointIn(event.currentTarget, event))}
+        {...zoomHandlers(control, gestures)}
         onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
         className="absolute inset-0 touch-none cursor-grab overflow-hidden rounded-lg bg-sunken select-none -outline-offset-2! active:cursor-grabbing"
       >
