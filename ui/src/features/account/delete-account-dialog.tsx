@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react';
 import { Button } from '@/components/button';
 import { buttonStyle } from '@/components/button-style';
 import { Notice } from '@/components/notice';
+import { TextField } from '@/components/text-field';
 import { credits } from '@/lib/format';
 import { t } from '@/lib/translate';
 import { useDeleteAccount } from './delete-account';
@@ -65,22 +66,15 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
             </div>
           </div>
           <form onSubmit={submit} className="mt-6 grid gap-4">
-            <div className="grid gap-2">
-              <label htmlFor="delete-confirmation" className="text-sm font-semibold">
-                {email ? t('Type DELETE or your email address to confirm') : t('Type DELETE to confirm')}
-              </label>
-              <input
-                id="delete-confirmation"
-                name="delete-confirmation"
-                autoComplete="off"
-                autoCapitalize="off"
-                spellCheck={false}
-                value={typed}
-                disabled={isDeleting}
-                onChange={(event) => setTyped(event.target.value)}
-                className="min-h-11 rounded-md border border-control bg-surface px-3"
-              />
-            </div>
+            <TextField
+              label={email ? t('Type DELETE or your email address to confirm') : t('Type DELETE to confirm')}
+              name="delete-confirmation"
+              autoCapitalize="off"
+              spellCheck={false}
+              value={typed}
+              disabled={isDeleting}
+              onValue={setTyped}
+            />
             {remove.isError && <Notice tone="error">{t(accountTexts.deleteFailed)}</Notice>}
             <div className="flex flex-wrap justify-end gap-3">
               <Dialog.Cancel disabled={isDeleting} className={buttonStyle('secondary')}>

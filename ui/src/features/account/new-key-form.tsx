@@ -1,8 +1,8 @@
 import { type FormEvent, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { TextField } from '@/components/text-field';
 import { ApiError, connectionLost } from '@/lib/api-client';
 import type { NewApiKey } from '@/lib/api-types';
-import { classNames } from '@/lib/class-names';
 import { failureText } from '@/lib/failure-text';
 import { t } from '@/lib/translate';
 import { useCreateApiKey } from './create-api-key';
@@ -39,34 +39,24 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
 
   return (
     <form onSubmit={submit} noValidate className="grid gap-2">
-      <label htmlFor="key-name" className="font-semibold">
-        {t('Name of a new key')}
-      </label>
-      <div className="flex flex-wrap gap-3">
-        <input
-          ref={field}
-          id="key-name"
-          name="key-name"
-          autoComplete="off"
-          maxLength={MAX_NAME_LENGTH}
-          value={name}
-          placeholder={t('What will use it?')}
-          aria-required
-          aria-invalid={problem !== null}
-          aria-describedby={problem ? 'key-name-problem' : undefined}
-          onChange={(event) => {
-            setName(event.target.value);
-            setProblem(null);
-          }}
-          className={classNames(
-            'min-h-11 min-w-0 flex-1 basis-48 rounded-md border bg-surface px-3 placeholder:text-soft',
-            problem ? 'border-danger' : 'border-control',
-          )}
-        />
+      <TextField
+        ref={field}
+        label={t('Name of a new key')}
+        name="key-name"
+        maxLength={MAX_NAME_LENGTH}
+        value={name}
+        placeholder={t('What will use it?')}
+        aria-required
+        problemId={problem && 'key-name-problem'}
+        onValue={(next) => {
+          setName(next);
+          setProblem(null);
+        }}
+      >
         <Button type="submit" isBusy={create.isPending}>
           {t('Create key')}
         </Button>
-      </div>
+      </TextField>
       {problem && (
         <p id="key-name-problem" role="alert" className="text-sm text-danger">
           {problem}

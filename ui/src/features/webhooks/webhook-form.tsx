@@ -1,8 +1,8 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { TextField } from '@/components/text-field';
 import { ApiError } from '@/lib/api-client';
 import type { EventType, Webhook, WebhookRequest } from '@/lib/api-types';
-import { classNames } from '@/lib/class-names';
 import { failureText } from '@/lib/failure-text';
 import { t } from '@/lib/translate';
 import { eventTexts, webhookTexts } from './texts';
@@ -21,7 +21,7 @@ type WebhookFormProps = {
 
 /** The address and the events of a webhook. */
 export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
-  const id = useId();
+  const problemId = useId();
   const field = useRef<HTMLInputElement>(null);
   const [url, setUrl] = useState(webhook?.url ?? '');
   const [description, setDescription] = useState(webhook?.description ?? '');
@@ -69,42 +69,27 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
       aria-label={webhook ? t('Edit the webhook') : t('New webhook')}
       className="grid gap-4 rounded-lg border border-line bg-surface p-4"
     >
-      <div className="grid gap-2">
-        <label htmlFor={`${id}-url`} className="font-semibold">
-          {t('Address')}
-        </label>
-        <input
-          ref={field}
-          id={`${id}-url`}
-          type="url"
-          inputMode="url"
-          autoComplete="off"
-          maxLength={2000}
-          value={url}
-          placeholder={EXAMPLE}
-          aria-required
-          aria-invalid={problem !== null}
-          aria-describedby={problem ? `${id}-problem` : undefined}
-          onChange={(event) => {
-            setUrl(event.target.value);
-            setProblem(null);
-          }}
-          className={classNames(fieldStyle, problem ? 'border-danger' : 'border-control')}
-        />
-      </div>
-      <div className="grid gap-2">
-        <label htmlFor={`${id}-description`} className="font-semibold">
-          {t('Description (optional)')}
-        </label>
-        <input
-          id={`${id}-description`}
-          autoComplete="off"
-          maxLength={200}
-          value={description}
-          onChange={(event) => setDescription(event.target.value)}
-          className={classNames(fieldStyle, 'border-control')}
-        />
-      </div>
+      <TextField
+        ref={field}
+        label={t('Address')}
+        type="url"
+        inputMode="url"
+        maxLength={2000}
+        value={url}
+        placeholder={EXAMPLE}
+        aria-required
+        problemId={problem && problemId}
+        onValue={(next) => {
+          setUrl(next);
+          setProblem(null);
+        }}
+      />
+      <TextField
+        label={t('Description (optional)')}
+        maxLength={200}
+        value={description}
+        onValue={setDescription}
+      />
       <fieldset className="grid gap-1">
         <legend className="mb-1 font-semibold">{t('Call it when')}</legend>
         {EVENTS.map((event) => (
@@ -120,23 +105,18 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
         ))}
       </fieldset>
       {events.includes('credits.low') && (
-        <div className="grid gap-2">
-          <label htmlFor={`${id}-below`} className="font-semibold">
-            {t('Credits are low below')}
-          </label>
-          <input
-            id={`${id}-below`}
-            type="number"
-            min={1}
-            max={MAX_CREDITS_BELOW}
-            value={below}
-            onChange={(event) => setBelow(event.target.value)}
-            className={classNames(fieldStyle, 'w-32 border-control')}
-          />
-        </div>
+        <TextField
+          label={t('Credits are low below')}
+          type="number"
+          min={1}
+          max={MAX_CREDITS_BELOW}
+          value={below}
+          isNarrow
+          onValue={setBelow}
+        />
       )}
       {problem && (
-        <p id={`${id}-problem`} role="alert" className="text-sm text-danger">
+        <p id={problemId} role="alert" className="text-sm text-danger">
           {problem}
         </p>
       )}
@@ -151,5 +131,3 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
     </form>
   );
 }
-
-const fieldStyle = 'min-h-11 min-w-0 rounded-md border bg-surface px-3 placeholder:text-soft';
