@@ -3,6 +3,7 @@ import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { readImageSize } from '@/lib/image-size';
 import { msg, t } from '@/lib/translate';
+import { GradientOptions } from './gradient-options';
 import { type Background, gradientCss } from './look';
 import { Range } from './range';
 
@@ -36,7 +37,6 @@ const FIRST_BLUR = 2;
 /** Chooses the background of a cut-out. The download includes it. */
 export default function BackgroundOptions(props: BackgroundOptionsProps) {
   const { background, onBackground, isSimple = false } = props;
-  const file = useRef<HTMLInputElement>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const color = background && 'color' in background ? background.color : null;
   const picture = background && 'url' in background ? background : null;
@@ -99,74 +99,11 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
             </Swatch>
           </>
         )}
-        <label title={t('Custom color')} className={classNames(round, ringStyle(isCustomColor))}>
-          <span
-            className="absolute inset-0"
-            style={{
-              background: isCustomColor ? color : 'conic-gradient(#f66, #fd6, #6d6, #6cf, #86f, #f6c, #f66)',
-            }}
-          />
-          <input
-            type="color"
-            aria-label={t('Custom color')}
-            value={color ?? '#ffffff'}
-            onChange={({ target }) => change({ color: target.value })}
-            className="absolute inset-0 size-full cursor-pointer opacity-0"
-          />
-        </label>
-        <input
-          ref={file}
-          type="file"
-          accept="image/*"
-          aria-label={t('Background picture')}
-          hidden
-          onChange={({ target }) => {
-            const chosen = target.files?.[0];
-            if (chosen) void choose(chosen);
-            // Lets the user choose the same file again.
-            target.value = '';
-          }}
-        />
-        <button
-          type="button"
-          aria-pressed={picture !== null}
-          onClick={() => file.current?.click()}
-          className={classNames(
-            'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-full px-4 text-sm font-medium ring-offset-2 ring-offset-surface',
-            ringStyle(picture !== null),
-          )}
-        >
-          {picture ? (
-            <img src={picture.url} alt="" className="-ml-2 size-7 rounded-full object-cover" />
-          ) : (
-            <Icon name="image" />
-          )}
-          {t('Custom picture')}
-        </button>
+        <CustomColor color={color} isChosen={isCustomColor} onColor={(next) => change({ color: next })} />
+        <CustomPicture url={picture?.url ?? null} onFile={choose} />
       </div>
       {gradient && (
-        <div className="grid gap-3 sm:grid-cols-2">
-          <div className="flex flex-wrap gap-4">
-            {(['from', 'to'] as const).map((end) => (
-              <label key={end} className="flex items-center gap-2 text-sm">
-                <input
-                  type="color"
-                  value={gradient[end]}
-                  onChange={({ target }) => onBackground({ gradient: { ...gradient, [end]: target.value } })}
-                  className="size-10 thumb:size-11 cursor-pointer rounded-sm"
-                />
-                {end === 'from' ? t('From') : t('To')}
-              </label>
-            ))}
-          </div>
-          <Range
-            label={t('Direction')}
-            unit="°"
-            max={359}
-            value={gradient.angle}
-            onValue={(angle) => onBackground({ gradient: { ...gradient, angle } })}
-          />
-        </div>
+        <GradientOptions gradient={gradient} onGradient={(next) => onBackground({ gradient: next })} />
       )}
       {blur !== null && (
         <Range
@@ -208,5 +145,67 @@ function Swatch({ name, isChosen, onChoose, children }: SwatchProps) {
         className="sr-only"
       />
     </label>
+  );
+}
+
+type CustomColorProps = { color: string | null; isChosen: boolean; onColor: (color: string) => void };
+
+function CustomColor({ color, isChosen, onColor }: CustomColorProps) {
+  return (
+    <label title={t('Custom color')} className={classNames(round, ringStyle(isChosen))}>
+      <span
+        className="absolute inset-0"
+        style={{
+          background: isChosen && color ? color : 'conic-gradient(#f66, #fd6, #6d6, #6cf, #86f, #f6c, #f66)',
+        }}
+      />
+      <input
+        type="color"
+        aria-label={t('Custom color')}
+        value={color ?? '#ffffff'}
+        onChange={({ target }) => onColor(target.value)}
+        className="absolute inset-0 size-full cursor-pointer opacity-0"
+      />
+    </label>
+  );
+}
+
+/** `url` is the address of the picture that is chosen. */
+type CustomPictureProps = { url: string | null; onFile: (file: File) => void };
+
+function CustomPicture({ url, onFile }: CustomPictureProps) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        accept="image/*"
+        aria-label={t('Background picture')}
+        hidden
+        onChange={({ target }) => {
+          const chosen = target.files?.[0];
+          if (chosen) onFile(chosen);
+          // Lets the user choose the same file again.
+          target.value = '';
+        }}
+      />
+      <button
+        type="button"
+        aria-pressed={url !== null}
+        onClick={() => input.current?.click()}
+        className={classNames(
+          'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-full px-4 text-sm font-medium ring-offset-2 ring-offset-surface',
+          ringStyle(url !== null),
+        )}
+      >
+        {url ? (
+          <img src={url} alt="" className="-ml-2 size-7 rounded-full object-cover" />
+        ) : (
+          <Icon name="image" />
+        )}
+        {t('Custom picture')}
+      </button>
+    </>
   );
 }

@@ -1,30 +1,28 @@
-import { Suspense, useState } from 'react';
-import { Button } from '@/components/button';
+import { Suspense } from 'react';
 import { ButtonLink } from '@/components/button-link';
 import { ChosenPreview } from '@/components/chosen-preview';
 import { FileDrop } from '@/components/file-drop';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
-import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import { isPaidBetter } from '@/features/catalog/bound-models';
 import type { EditingTool } from '@/features/catalog/tool';
-import { resultReady } from '@/features/runs/announcements';
 import { useConfig, useTool } from '@/lib/env';
 import { formatBytes } from '@/lib/format';
 import type { ImageSize } from '@/lib/image-size';
 import { keepPicture } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
-import { plural, t } from '@/lib/translate';
+import { t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
+import { FreeRunPanel } from './free-run-panel';
+import { FreeSample } from './free-sample';
+import { SignUpCard, type SignUpLink } from './sign-up-card';
 import { type FreeResult, useFreeRun } from './use-free-run';
 
 const loadResultView = () => import('./free-result-view');
 const FreeResultView = lazyWithRetry(loadResultView);
-const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
-const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
 const placeholder = <Skeleton className="h-96 rounded-lg" />;
 
@@ -35,12 +33,11 @@ function originalSize({ width, height, factor }: FreeResult): ImageSize {
 
 /** A tool for visitors: one image, and nothing is saved. */
 export default function FreeTool({ tool }: { tool: EditingTool }) {
-  const { limits, newUserCredits } = useConfig();
+  const { limits } = useConfig();
   const maxDimension = limits[tool.limit];
   const offer = useTool(tool.name);
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const run = useFreeRun(tool);
-  const [isSampling, setSampling] = useState(false);
   const canChoose = !run.isBusy && !run.result;
   useKeptPicture(canChoose ? choose : null);
   const accept = useIncomingFiles(canChoose ? { onFile: choose } : null);
@@ -66,7 +63,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const isResumed = !chosen && (run.isBusy || run.result !== null);
 
   /** The sign-up comes back to this tool, with the picture. */
-  const toSignUp = {
+  const signUp: SignUpLink = {
     to: paths.signup,
     state: tool.pagePath,
     onClick: () => void (chosen && keepPicture(chosen.file)),
@@ -84,7 +81,6 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   function startOver() {
     run.reset();
     clear();
-    setSampling(false);
   }
 
   return (
@@ -115,66 +111,17 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
       </div>
       <div className="grid content-start gap-6">
         {(chosen || isResumed) && (
-          <div className="grid gap-3">
-            {chosen && (
-              <Button
-                size="lg"
-                disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
-                isBusy={run.isBusy}
-                onClick={() => start(chosen.file)}
-              >
-                {t(tool.free.label)}
-              </Button>
-            )}
-            {tool.paid.map(({ path, label }) => (
-              <ButtonLink key={path} variant="secondary" {...toSignUp}>
-                {t('{label} (Requires login)', { label: t(label) })}
-              </ButtonLink>
-            ))}
-            <Button variant="secondary" onClick={startOver}>
-              {run.result ? t('Choose another image') : t('Cancel')}
-            </Button>
-            {run.uploadFraction !== null && (
-              <ProgressBar
-                label={t('Upload')}
-                fraction={run.uploadFraction < 1 ? run.uploadFraction : null}
-              />
-            )}
-            {run.job && (
-              <Suspense>
-                <JobProgress job={run.job} texts={tool.texts} />
-              </Suspense>
-            )}
-            <p aria-live="polite" className="sr-only">
-              {run.result && t(resultReady)}
-            </p>
-            {run.isRefused && <Notice tone="warning">{t(tool.texts.freeExists)}</Notice>}
-            {run.advice && <Notice tone="warning">{run.advice}</Notice>}
-          </div>
+          <FreeRunPanel
+            tool={tool}
+            chosen={chosen}
+            run={run}
+            signUp={signUp}
+            onStart={start}
+            onStartOver={startOver}
+          />
         )}
-        {sampled && (
-          <Suspense>
-            {isSampling ? (
-              <SamplePanel {...sampled} />
-            ) : (
-              <Button variant="secondary" onClick={() => setSampling(true)}>
-                {t('Compare a detail')}
-              </Button>
-            )}
-          </Suspense>
-        )}
-        <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
-          <p className="text-sm">
-            <strong>{t(tool.texts.withAccount)}</strong>{' '}
-            {plural(newUserCredits, {
-              one: 'New accounts start with # free credit, and we keep your images.',
-              other: 'New accounts start with # free credits, and we keep your images.',
-            })}
-          </p>
-          <ButtonLink size="sm" {...toSignUp}>
-            {t('Try for free')}
-          </ButtonLink>
-        </div>
+        {sampled && <FreeSample {...sampled} />}
+        <SignUpCard tool={tool} signUp={signUp} />
       </div>
     </div>
   );

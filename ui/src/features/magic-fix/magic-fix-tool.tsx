@@ -26,13 +26,11 @@ import { FixNote } from './fix-note';
 import { PromptField } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
+import { useProblems } from './use-problems';
 import { usePromptMeaning } from './use-prompt-meaning';
 import { useSeries } from './use-series';
 import { urlsOf, useStage } from './use-stage';
 
-type Problems = { prompt: string | null; mask: string | null };
-
-const noProblems: Problems = { prompt: null, mask: null };
 const NARROW = '(width < 64rem)';
 
 /** Magic Fix on an image, and on what it becomes with each fix. */
@@ -50,7 +48,6 @@ function Editor({ image }: { image: Image }) {
   const draft = useMemo(() => draftActions(picture.key), [picture.key]);
   const { done, prompt, isExact: chosenExact } = useDraft(picture.key);
   const shapes = useMemo(() => shapesOf(done), [done]);
-  const [problems, setProblems] = useState(noProblems);
   const [isPreparing, setPreparing] = useState(false);
   const results = useRef<HTMLElement>(null);
   const promptField = useRef<{ focus: () => void }>(null);
@@ -63,8 +60,9 @@ function Editor({ image }: { image: Image }) {
       scrollToResults(results.current, NARROW);
     },
     onUnsuccessful: () => draft.dropRun(),
-    onRefused: ({ field }) => field === 'prompt' && promptField.current?.focus(),
+    onRefused: ({ field }) => field === 'prompt' && focusPrompt(),
   });
+  const problems = useProblems(run, focusPrompt);
 
   const meaning = usePromptMeaning(prompt, limits.maxPromptLength);
   const rule = abilities.reach.find(({ mode }) => mode === meaning?.mode);
@@ -74,19 +72,23 @@ function Editor({ image }: { image: Image }) {
   const isBlocked = run.isBusy || isPreparing || isOversize || !offer?.available;
   const selected = list.data?.find(({ imageId }) => imageId === selectedId) ?? list.data?.[0];
 
+  function focusPrompt() {
+    promptField.current?.focus();
+  }
+
   async function start() {
     if (isBlocked) return;
-    const found: Problems = {
+    const found = {
       prompt: promptProblem(prompt, limits.maxPromptLength) ?? meaning?.problem ?? null,
       mask: isDrawn(shapes) ? null : promptTexts.noArea(),
     };
-    if (found.prompt || found.mask) return refuse(found);
+    if (found.prompt || found.mask) return problems.show(found);
     setPreparing(true);
     try {
       const mask = await maskFile(shapes, picture);
       // The user has erased everything again.
-      if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea() });
-      setProblems(noProblems);
+      if (!mask) return problems.show({ prompt: null, mask: promptTexts.noArea() });
+      problems.clearAll();
       run.start({
         imageIdOf: picture.imageId,
         shapes,
@@ -102,20 +104,6 @@ function Editor({ image }: { image: Image }) {
     }
   }
 
-  function refuse(found: Problems) {
-    setProblems(found);
-    for (const problem of [found.mask, found.prompt]) if (problem) notifyError(problem);
-    if (found.prompt) promptField.current?.focus();
-  }
-
-  const problemOf = (field: keyof Problems) =>
-    problems[field] ?? (run.refusal?.field === field ? run.refusal.detail : null);
-
-  function clearProblem(field: keyof Problems) {
-    setProblems((old) => ({ ...old, [field]: null }));
-    run.clearRefusal();
-  }
-
   return (
     <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
       <section aria-labelledby="original" className="grid min-w-0 grid-cols-1 content-start gap-4">
@@ -128,8 +116,8 @@ function Editor({ image }: { image: Image }) {
           <MaskEditor
             image={picture}
             shapes={shapes}
-            problem={problemOf('mask')}
-            onChange={() => clearProblem('mask')}
+            problem={problems.of('mask')}
+            onChange={() => problems.clear('mask')}
             reach={isExact ? 0 : (reach ?? 0)}
             compared={stage.compared ?? (selected ? { ...urlsOf(selected), isBefore: false } : null)}
             runs={stage.runs}
@@ -142,10 +130,10 @@ function Editor({ image }: { image: Image }) {
         <PromptField
           ref={promptField}
           prompt={prompt}
-          problem={problemOf('prompt') ?? meaning?.problem ?? null}
+          problem={problems.of('prompt') ?? meaning?.problem ?? null}
           onPrompt={(next) => {
             draft.setPrompt(next);
-            clearProblem('prompt');
+            problems.clear('prompt');
           }}
           onSubmit={start}
         />

@@ -1,0 +1,63 @@
+import { Suspense } from 'react';
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { Notice } from '@/components/notice';
+import { ProgressBar } from '@/components/progress-bar';
+import type { EditingTool } from '@/features/catalog/tool';
+import { resultReady } from '@/features/runs/announcements';
+import { t } from '@/lib/translate';
+import type { ChosenImage } from '@/lib/use-chosen-image';
+import type { SignUpLink } from './sign-up-card';
+import type { useFreeRun } from './use-free-run';
+
+const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
+
+type FreeRunPanelProps = {
+  tool: EditingTool;
+  /** Null for a run from before the page was left. */
+  chosen: ChosenImage | null;
+  run: ReturnType<typeof useFreeRun>;
+  signUp: SignUpLink;
+  onStart: (file: File) => void;
+  onStartOver: () => void;
+};
+
+/** The actions on the image, and how its run goes on. */
+export function FreeRunPanel({ tool, chosen, run, signUp, onStart, onStartOver }: FreeRunPanelProps) {
+  return (
+    <div className="grid gap-3">
+      {chosen && (
+        <Button
+          size="lg"
+          disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
+          isBusy={run.isBusy}
+          onClick={() => onStart(chosen.file)}
+        >
+          {t(tool.free.label)}
+        </Button>
+      )}
+      {tool.paid.map(({ path, label }) => (
+        <ButtonLink key={path} variant="secondary" {...signUp}>
+          {t('{label} (Requires login)', { label: t(label) })}
+        </ButtonLink>
+      ))}
+      <Button variant="secondary" onClick={onStartOver}>
+        {run.result ? t('Choose another image') : t('Cancel')}
+      </Button>
+      {run.uploadFraction !== null && (
+        <ProgressBar label={t('Upload')} fraction={run.uploadFraction < 1 ? run.uploadFraction : null} />
+      )}
+      {run.job && (
+        <Suspense>
+          <JobProgress job={run.job} texts={tool.texts} />
+        </Suspense>
+      )}
+      <p aria-live="polite" className="sr-only">
+        {run.result && t(resultReady)}
+      </p>
+      {run.isRefused && <Notice tone="warning">{t(tool.texts.freeExists)}</Notice>}
+      {run.advice && <Notice tone="warning">{run.advice}</Notice>}
+    </div>
+  );
+}

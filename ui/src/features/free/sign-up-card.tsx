@@ -1,0 +1,27 @@
+import type { ComponentProps } from 'react';
+import { ButtonLink } from '@/components/button-link';
+import type { EditingTool } from '@/features/catalog/tool';
+import { useConfig } from '@/lib/env';
+import { plural, t } from '@/lib/translate';
+
+/** Where a sign-up starts, and what it takes along. */
+export type SignUpLink = Pick<ComponentProps<typeof ButtonLink>, 'to' | 'state' | 'onClick'>;
+
+/** What an account adds to the tool. */
+export function SignUpCard({ tool, signUp }: { tool: EditingTool; signUp: SignUpLink }) {
+  const { newUserCredits } = useConfig();
+  return (
+    <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
+      <p className="text-sm">
+        <strong>{t(tool.texts.withAccount)}</strong>{' '}
+        {plural(newUserCredits, {
+          one: 'New accounts start with # free credit, and we keep your images.',
+          other: 'New accounts start with # free credits, and we keep your images.',
+        })}
+      </p>
+      <ButtonLink size="sm" {...signUp}>
+        {t('Try for free')}
+      </ButtonLink>
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+import { useState } from 'react';
+import { notifyError } from '@/lib/notify';
+import type { useFixRun } from './use-fix-run';
+
+/** Why the prompt and the mask cannot be used. */
+type Problems = { prompt: string | null; mask: string | null };
+
+const noProblems: Problems = { prompt: null, mask: null };
+
+/** The problems that were found before a run, and the one for which the API refused it. */
+export function useProblems(
+  { refusal, clearRefusal }: ReturnType<typeof useFixRun>,
+  focusPrompt: () => void,
+) {
+  const [problems, setProblems] = useState(noProblems);
+
+  return {
+    of: (field: keyof Problems) => problems[field] ?? (refusal?.field === field ? refusal.detail : null),
+    /** Tells the user why the run does not start. */
+    show: (found: Problems) => {
+      setProblems(found);
+      for (const problem of [found.mask, found.prompt]) if (problem) notifyError(problem);
+      if (found.prompt) focusPrompt();
+    },
+    /** After a change of the field. */
+    clear: (field: keyof Problems) => {
+      setProblems((old) => ({ ...old, [field]: null }));
+      clearRefusal();
+    },
+    clearAll: () => setProblems(noProblems),
+  };
+}
