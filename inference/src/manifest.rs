@@ -300,7 +300,7 @@ fn check_file_name(field: &str, file: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "{field} is {file:?}, but must be a plain file name in the model's folder"
+            "{field} is {file:?}, but must be a plain file name in the model's folder; export a model with its data beside it"
         ))
     }
 }

@@ -312,7 +312,10 @@ impl<'a> Port<'a> {
         });
         let size = |axis| {
             Fields(axis).find_map(|field| match field.ok()?.pair() {
-                (1, Value::Number(size)) => usize::try_from(size).ok().filter(|size| *size > 0),
+                // Some exporters write -1 for an open size.
+                (1, Value::Number(size)) => {
+                    usize::try_from(size as i64).ok().filter(|size| *size > 0)
+                }
                 _ => None,
             })
         };
@@ -515,6 +518,18 @@ mod tests {
         assert_eq!((port.element_type(), port.axes().len()), (Some(FLOAT), 0));
         let read = Port::read(&port.message).unwrap();
         assert_eq!((read.name, read.element_type()), ("result", Some(FLOAT)));
+    }
+
+    #[test]
+    fn a_size_of_minus_1_is_open() {
+        let mut dimension = Vec::new();
+        put_number(&mut dimension, 1, -1_i64 as u64);
+        let message = [2, 1, 2, 1].into_iter().rev().fold(dimension, |inner, field| {
+            let mut outer = Vec::new();
+            put_bytes(&mut outer, field, &inner);
+            outer
+        });
+        assert_eq!(Port::read(&message).unwrap().axes(), [None]);
     }
 
     #[test]

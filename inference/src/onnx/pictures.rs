@@ -21,6 +21,8 @@ pub const EXTREMES: &str = "retouch_extremes";
 /// The prefix of all other names that are added.
 const ADDED: &str = "retouch_added_";
 
+/// Since this version of ONNX, every operator that is added broadcasts its inputs; `Max` and `Min` were the last.
+const BROADCASTS: i64 = 8;
 /// Since this version of ONNX, `Unsqueeze` takes its axes as an input.
 const AXES_OF_UNSQUEEZE: i64 = 13;
 /// Since this version of ONNX, `ReduceMax` and `ReduceMin` take their axes as an input.
@@ -46,6 +48,9 @@ pub fn take_bytes(file: &[u8], tensors: &Tensors<'_>) -> Result<Vec<u8>, String>
     let mut rewrite = Rewrite { graph: &mut model.graph, opset, added: 0 };
     rewrite.convert_input(tensors)?;
     rewrite.convert_output(tensors);
+    if opset < BROADCASTS {
+        return Err(format!("its opset is {opset}: export it with opset 11 or later"));
+    }
     Ok(model.write())
 }
 
@@ -335,6 +340,17 @@ mod tests {
                 assert_eq!(node.attribute("axes").is_none(), is_input, "{kind} of {opset}");
             }
         }
+    }
+
+    #[test]
+    fn operators_that_do_not_broadcast_are_refused() {
+        let tensors = tensors(Element::F32, Layout::Nchw, Returns::Picture);
+        let mut file = Model::new(graph()).write();
+        assert!(take_bytes(&file, &tensors).is_ok());
+        let opset = file.windows(4).position(|at| at == [8 << 3 | 2, 2, 2 << 3, 17]).unwrap();
+        file[opset + 3] = 7;
+        let refusal = take_bytes(&file, &tensors).unwrap_err();
+        assert_eq!(refusal, "its opset is 7: export it with opset 11 or later");
     }
 
     #[test]

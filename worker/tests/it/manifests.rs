@@ -323,8 +323,13 @@ async fn external_data_in_an_unlisted_file_is_refused() {
         ("../weights.bin", "\"../weights.bin\", which is outside the model's folder"),
         ("a/../../b", "\"a/../../b\", which is outside the model's folder"),
         ("other.bin", "\"other.bin\", which the manifest does not list as [[extra]]"),
+        (
+            "weights/w.bin",
+            "\"weights/w.bin\", which is not a plain file name; export it with its data beside it",
+        ),
+        ("./w.bin", "\"./w.bin\", which is not a plain file name"),
         // ONNX Runtime's marker for an address in its own memory.
-        ("*/_ORT_MEM_ADDR_/*", "which the manifest does not list as [[extra]]"),
+        ("*/_ORT_MEM_ADDR_/*", "which is not a plain file name"),
     ] {
         let models = tempfile::tempdir().expect("a folder");
         let model = Model { external_data: Some(location.to_owned()), ..Model::new(1.0) };

@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use super::checksum::Files;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, is_plain_name};
 use crate::onnx::external_data;
 use crate::registry::steps::Outcome;
 
@@ -24,6 +24,11 @@ pub fn check(manifest: &Manifest, files: &Files) -> Outcome<()> {
         if leaves_folder {
             reasons.push(format!(
                 "{file} keeps tensors in {location:?}, which is outside the model's folder; export it with its data beside it"
+            ));
+        } else if !is_plain_name(location) {
+            reasons.push(format!(
+                "{file} keeps tensors in {location:?}, which is not a plain file name; export it with its data beside it, such \
+                 as in \"weights.bin\""
             ));
         } else if !files.extra.iter().any(|extra| extra.name == *location) {
             reasons.push(format!(
