@@ -350,6 +350,20 @@ impl Bindings {
         tools.chain(selectors).collect()
     }
 
+    /// Describes the entries by which a model serves paid runs although its license forbids that, one sentence each. An
+    /// operator may have bought another license, so these are no problems.
+    pub fn notices(&self, manifest: &Manifest) -> Vec<String> {
+        let Manifest { name, licence, commercial_use, .. } = manifest;
+        let is_paid = |binding: &Binding| binding.model == *name && binding.tier == Tier::Paid;
+        let paid = (1..).zip(&self.tools).filter(|(_, own)| !commercial_use && is_paid(own));
+        let notice = |(number, binding)| {
+            format!(
+                "[[bind]] {number}: it serves {binding}, but its license, {licence}, does not allow commercial use"
+            )
+        };
+        paid.map(notice).collect()
+    }
+
     /// Explains why a `[[select]]` answers no click; `None` if it answers some.
     fn why_selector_unreached(&self, index: usize) -> Option<String> {
         let (before, from) = self.selectors.split_at(index);

@@ -23,6 +23,8 @@ def bind(catalog, name, words, device, settings):
     worker_check.require(model, alone, settings)
     write(tools, after)
     report(before, after)
+    if not model.commercial_use and any(scope.tier == "paid" for scope in scopes):
+        info(f"! {name} serves paid runs now, but its license, {model.license}, does not allow commercial use.")
     info(f"Running workers load {name} within seconds; those that run on another machine need its files too.")
 
 

@@ -152,6 +152,9 @@ impl CheckArgs {
         for problem in &binding_problems {
             println!("  bindings  WRONG: {problem}");
         }
+        for notice in bindings.iter().flat_map(|bindings| bindings.notices(&manifest)) {
+            println!("  bindings  {notice}");
+        }
         let Inspection { model, refusals } = if is_for_gpus(bindings, &manifest, runtime) {
             println!(
                 "  device    bound on cuda only; not run on this CPU, where it might take minutes"

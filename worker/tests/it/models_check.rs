@@ -387,6 +387,19 @@ fn an_entry_that_is_never_reached_is_named_with_the_one_before_it() {
 }
 
 #[test]
+fn paid_runs_of_a_model_without_commercial_use_are_noticed_but_not_refused() {
+    let (models, folder) = made();
+    bind(models.path(), "made");
+    alter(&folder, "commercial_use = true", "commercial_use = false");
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let notice = "bindings  [[bind]] 1: it serves remove-background:paid on any device, but its license, Apache-2.0, \
+                  does not allow commercial use";
+    assert_says(&said, &[notice, "RIGHT     made"]);
+    assert!(!said.contains("[[bind]] 2"), "free runs take no money: {said}");
+}
+
+#[test]
 fn a_closed_pipe_does_not_cause_a_panic() {
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "made");

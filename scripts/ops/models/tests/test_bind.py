@@ -133,6 +133,14 @@ class BindTest(unittest.TestCase):
         self.assertIn("Nothing changes", self.run_command(bind.bind, "two", ["remove"], "cuda", None))
         self.assertIn("magic-fix:paid:remove on cuda: two → one\n", self.run_command(bind.unbind, "two", [], "any"))
 
+    def test_paid_runs_without_commercial_use_are_noticed(self):
+        manifest = self.models / "one/model.toml"
+        manifest.write_text(manifest.read_text().replace("commercial_use = true", "commercial_use = false"))
+        notice = "! one serves paid runs now, but its license, MIT, does not allow commercial use.\n"
+        self.assertIn(notice, self.run_command(bind.bind, "one", ["remove"], "any", None))
+        self.assertNotIn("!", self.run_command(bind.bind, "one", ["upscale:free"], "any", None))
+        self.assertNotIn("!", self.run_command(bind.bind, "two", ["remove"], "any", None))
+
     def test_the_file_is_replaced_in_one_step_and_keeps_its_mode(self):
         self.tools.write_text("")
         self.tools.chmod(0o640)
