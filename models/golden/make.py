@@ -34,12 +34,11 @@ UPSCALED = (120, 70, 168, 102)
 def main() -> None:
     for path in sorted(MODELS.glob("*/model.toml")):
         manifest = tomllib.loads(path.read_text())
-        name, file = manifest["name"], path.parent / manifest["file"]
-        is_meant = name in sys.argv[1:] if len(sys.argv) > 1 else file.is_file()
+        # A pipeline, and a fill without weights, have no file of their own.
+        file = path.parent / manifest.get("file", "none")
+        is_meant = manifest["name"] in sys.argv[1:] if len(sys.argv) > 1 else file.is_file()
         if is_meant:
-            folder = path.parent / "golden"
-            folder.mkdir(exist_ok=True)
-            print(f"{name}: {make(manifest, file, folder)}")
+            print(f"{manifest['name']}: {make(manifest, file, path.parent / 'golden')}")
 
 
 def make(manifest: dict, file: Path, folder: Path) -> str:
@@ -49,15 +48,15 @@ def make(manifest: dict, file: Path, folder: Path) -> str:
             photo = photo.resize(SIZE, Image.Resampling.LANCZOS)
             session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
             alpha = expected_alpha(manifest, session, photo)
-            photo.save(folder / "cat.png", optimize=True)
-            save(alpha, folder / "cat-alpha.png")
+            save(photo, folder / "cat.png", alpha, "alpha")
             return f"coverage {alpha.mean():.3f}"
-        case "upscale" if manifest["source"].get("convert") == "ncnn":
+        case "upscale" if manifest.get("source", {}).get("convert") == "ncnn":
             photo = photo.crop(UPSCALED)
             large = enlarged_by_ncnn(manifest, np.asarray(photo))
-            photo.save(folder / "eye.png", optimize=True)
-            save(large, folder / "eye-large.png")
+            save(photo, folder / "eye.png", large, "large")
             return f"{large.shape[1]} × {large.shape[0]}"
+        case "upscale":
+            return "no reference for an upscaler that is not converted from ncnn"
         case other:
             return f"no reference for the task {other}"
 
@@ -82,8 +81,12 @@ def enlarged_by_ncnn(manifest: dict, photo: np.ndarray) -> np.ndarray:
     return large[padding * scale : -padding * scale, padding * scale : -padding * scale].clip(0, 1)
 
 
-def save(values: np.ndarray, path: Path) -> None:
-    Image.fromarray((values * 255 + 0.5).astype(np.uint8)).save(path, optimize=True)
+def save(photo: Image.Image, path: Path, result: np.ndarray, what: str) -> None:
+    """Writes a photo and, beside it, its result in 0..1."""
+    path.parent.mkdir(exist_ok=True)
+    photo.save(path, optimize=True)
+    made = Image.fromarray((result * 255 + 0.5).astype(np.uint8))
+    made.save(path.with_stem(f"{path.stem}-{what}"), optimize=True)
 
 
 if __name__ == "__main__":

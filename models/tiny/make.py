@@ -103,6 +103,7 @@ SEGMENT_CONTRACTS = {
         "output": {"width": 8, "height": 8},
         "postprocess": {"range": "softmax", "classes": 2, "class": 1},
     },
+    "segment-logits": {"postprocess": {"range": "sigmoid"}},
     "segment-letterbox": {
         # The border is bright, so that it would show.
         "input": {"fit": "letterbox", "pad_color": [255, 255, 255], "divide_by": 255},
@@ -345,8 +346,11 @@ def segment_contract(name: str) -> Graph:
     graph.input("input", [1, 3, 32, 32], element)
     floats = graph.node("Cast", ["input"], "floats", to=FLOAT) if element == HALF else "input"
     graph.constant("weights", [1, 3, 5, 5], weights.tobytes())
-    graph.node("Conv", [floats, "weights"], "brightness", pads=[2, 2, 2, 2])
-    if name == "segment-f16":
+    last = "mask" if name == "segment-logits" else "brightness"
+    graph.node("Conv", [floats, "weights"], last, pads=[2, 2, 2, 2])
+    if name == "segment-logits":
+        graph.output("mask", [1, 1, 32, 32])
+    elif name == "segment-f16":
         graph.node("Sigmoid", ["brightness"], "share")
         graph.node("Cast", ["share"], "mask", to=HALF)
         graph.output("mask", [1, 1, 32, 32], HALF)

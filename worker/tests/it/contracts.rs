@@ -71,8 +71,9 @@ async fn enlarge(name: &str, magnification: Magnification) -> DynamicImage {
 
 #[tokio::test]
 async fn alpha_is_right_for_every_contract_of_a_segmentation_net() {
-    for name in ["segment", "segment-f16", "segment-bytes", "segment-classes", "segment-letterbox"]
-    {
+    let contracts = ["", "-f16", "-bytes", "-classes", "-letterbox", "-logits"];
+    for name in contracts.map(|contract| format!("segment{contract}")) {
+        let name = name.as_str();
         let expected = picture(name, "golden-alpha.png");
         let off = difference(&alpha(name).await, &expected);
         assert!(off <= 2, "{name}: alpha is off by {off} levels");

@@ -31,7 +31,11 @@ def expected_alpha(manifest: dict, session: onnxruntime.InferenceSession, photo:
     tensor = to_element(samples.transpose(2, 0, 1)[None], spec)
     maps = to_float(session.run([output["name"]], {spec["name"]: tensor})[0], output)[0]
     if postprocess["range"] == "softmax":
-        maps = np.exp(maps) / np.exp(maps).sum(0)
+        # Without the maximum, large logits overflow.
+        maps = np.exp(maps - maps.max(0))
+        maps /= maps.sum(0)
+    elif postprocess["range"] == "sigmoid":
+        maps = 1 / (1 + np.exp(-maps))
     values = maps[postprocess.get("class", 0)]
     # The picture covers a part of the map; its outermost cells may cover border too.
     across, down = values.shape[1] / spec["width"], values.shape[0] / spec["height"]
