@@ -53,7 +53,8 @@ def pack(folder, part_bytes, program, libraries, models):
     if folder.exists() and any(folder.iterdir()):
         raise Problem(f"{folder} is not empty. Give a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    with Parts(folder, part_bytes) as parts, tarfile.open(fileobj=parts, mode="w|gz") as archive:
+    # A linked model file points to a folder of this machine.
+    with Parts(folder, part_bytes) as parts, tarfile.open(fileobj=parts, mode="w|gz", dereference=True) as archive:
         archive.add(program, "retouch/retouch-worker", filter=of_nobody)
         for library in sorted(libraries.glob("libonnxruntime*")):
             archive.add(library, f"retouch/onnxruntime/{library.name}", filter=of_nobody)

@@ -60,6 +60,15 @@ class PackWorkerTest(unittest.TestCase):
         for library in self.libraries.iterdir():
             self.assertEqual((unpacked / "onnxruntime" / library.name).read_bytes(), library.read_bytes())
 
+    def test_a_linked_model_file_is_packed_itself(self):
+        (self.place / "weights.onnx").write_bytes(b"weights")
+        (self.models / "used/net.onnx").symlink_to(self.place / "weights.onnx")
+        self.pack()
+        self.assertEqual(self.start().returncode, 0)
+        unpacked = self.packed / "retouch/models/used/net.onnx"
+        self.assertFalse(unpacked.is_symlink())
+        self.assertEqual(unpacked.read_bytes(), b"weights")
+
     def test_more_than_a_hundred_parts_unpack_in_order(self):
         self.assertGreater(len(self.pack(1 << 10)), 100)
         ran = self.start()
