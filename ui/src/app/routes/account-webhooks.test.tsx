@@ -28,7 +28,7 @@ describe('adding a webhook', () => {
     await person.type(address, ' https://example.com/hooks ');
     await person.type(screen.getByRole('textbox', { name: /Description/ }), 'shop');
     await person.click(screen.getByRole('checkbox', { name: 'A run was canceled' }));
-    const below = screen.getByRole('spinbutton', { name: 'Credits are low below' });
+    const below = screen.getByRole('spinbutton', { name: 'Low-credit threshold' });
     await person.clear(below);
     await person.type(below, '7');
     await person.click(screen.getByRole('button', { name: 'Create webhook' }));
@@ -106,7 +106,7 @@ describe('a webhook', () => {
     const question = await screen.findByRole('alertdialog', { name: 'Replace the secret?' });
     await person.click(within(question).getByRole('button', { name: 'Replace the secret' }));
     expect(await screen.findByDisplayValue('whsec_secret-1')).toHaveFocus();
-    expect(await screen.findByText(/The old secret signs as well until/)).toBeVisible();
+    expect(await screen.findByText(/The old secret remains valid until/)).toBeVisible();
   });
 
   test.each([

@@ -35,7 +35,7 @@ describe('the storage', () => {
   test('reports a failure', async () => {
     renderApp('/account', { signedIn: true });
     server.use(http.get('*/api/user/storage', () => new HttpResponse(null, { status: 500 })));
-    expect(await screen.findAllByText('Failed to load how much you store')).not.toHaveLength(0);
+    expect(await screen.findAllByText('Failed to load your storage usage')).not.toHaveLength(0);
   });
 });
 

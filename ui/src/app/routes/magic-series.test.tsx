@@ -109,7 +109,7 @@ describe('a finished fix', () => {
     await press('Undo');
     await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
     expect((await mask()).textContent).toBe('paint');
-    expect(screen.getByText('Back at the picture before the fix')).toBeInTheDocument();
+    expect(screen.getByText('Back to the picture before the fix')).toBeInTheDocument();
     await press('Redo');
     await waitFor(async () => expect(await picture()).toBe(first?.url));
     await press('Redo');

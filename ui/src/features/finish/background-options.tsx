@@ -123,7 +123,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
       )}
       {isSimple && (
         <p className="text-xs text-soft">
-          {t('Downloads include the background. JPG has no transparency, so it gets white.')}
+          {t('Downloads include the background. JPG has no transparency, so those areas become white.')}
         </p>
       )}
     </fieldset>

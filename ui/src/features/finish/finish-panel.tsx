@@ -50,7 +50,7 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
           <CropOptions crop={look.crop} onCrop={(crop) => change({ crop })} />
           <p className="text-xs text-soft">
             {t(
-              'Downloads and copies include all of this, in full size. The preview is close: edges, blur and shadow may differ by a shade; Zoom shows the file itself. JPG has no transparency, so it gets white.',
+              'Downloads and copies include all of this, in full size. The preview is close: edges, blur and shadow may differ by a shade; Zoom shows the file itself. JPG has no transparency, so those areas become white.',
             )}
           </p>
         </>

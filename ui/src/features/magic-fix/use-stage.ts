@@ -58,7 +58,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
 
   function goBack(before: Image, left: PlaceOfResult) {
     draftActions(keyOf(before)).comeBack(left);
-    setAnnouncement(t('Back at the picture before the fix'));
+    setAnnouncement(t('Back to the picture before the fix'));
     show({ imageId: before.id });
   }
 

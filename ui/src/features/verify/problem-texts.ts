@@ -3,7 +3,7 @@ import { type Message, msg } from '@/lib/translate';
 const changed = msg('A statement was changed after it was signed.');
 const missing = msg('A statement that was signed is missing.');
 const unreadable = msg('The credentials cannot be read.');
-const unfit = msg('The signature does not fit what it signs.');
+const unfit = msg('The signature does not match the content.');
 const badTime = msg('The timestamp of the signature is not valid.');
 
 /** The C2PA's codes of failed validations (specification, 15.2), in words. */
@@ -32,9 +32,9 @@ const problems = new Map<string, Message>([
   ['timeStamp.malformed', badTime],
   ['timeStamp.outsideValidity', badTime],
   ['timeStamp.untrusted', msg('The authority that confirmed the time is unknown here.')],
-  ['ingredient.hashedURI.mismatch', msg('The credentials of a picture that went in were changed.')],
-  ['ingredient.manifest.mismatch', msg('The credentials of a picture that went in were changed.')],
-  ['ingredient.manifest.missing', msg('The credentials of a picture that went in are missing.')],
+  ['ingredient.hashedURI.mismatch', msg('The credentials of a source picture were changed.')],
+  ['ingredient.manifest.mismatch', msg('The credentials of a source picture were changed.')],
+  ['ingredient.manifest.missing', msg('The credentials of a source picture are missing.')],
   ['algorithm.unsupported', msg('The credentials use a method that this server does not know.')],
 ]);
 

@@ -106,7 +106,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
       </fieldset>
       {events.includes('credits.low') && (
         <TextField
-          label={t('Credits are low below')}
+          label={t('Low-credit threshold')}
           type="number"
           min={1}
           max={MAX_CREDITS_BELOW}

@@ -106,7 +106,7 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
           question={{
             title: t('Replace the secret?'),
             text: t(
-              'You get a new secret. For a day, the old one signs as well, so that you can change your program.',
+              'You get a new secret. The old one also works for a day, so that you can change your program.',
             ),
             action: t('Replace the secret'),
             isSafe: true,
@@ -123,7 +123,7 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
           aria-label={t('Delete {name}', { name: url })}
           question={{
             title: t('Delete this webhook?'),
-            text: t('We no longer call {url}. What is still on its way is lost.', { url }),
+            text: t('We no longer call {url}. Pending deliveries are dropped.', { url }),
             action: t('Delete'),
             onConfirm: onDelete,
           }}
@@ -141,7 +141,7 @@ function State({ webhook: { disabledReason, failingSince, oldSecretUntil } }: { 
   if (disabledReason === 'gone') {
     return (
       <Notice tone="warning">
-        {t('We turned it off: the address answered 410, which means that it wants no more calls.')}
+        {t('We turned it off: the address answered 410, which means that it no longer accepts calls.')}
       </Notice>
     );
   }
@@ -163,7 +163,7 @@ function State({ webhook: { disabledReason, failingSince, oldSecretUntil } }: { 
       )}
       {oldSecretUntil && (
         <p className="text-sm text-soft">
-          {rich('The old secret signs as well until {date}.', {
+          {rich('The old secret remains valid until {date}.', {
             date: <DateTime at={new Date(oldSecretUntil)} />,
           })}
         </p>
