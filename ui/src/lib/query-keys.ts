@@ -1,4 +1,4 @@
-// The seven kinds of cached data.
+// The kinds of cached data, besides the active jobs below.
 export const queryKeys = {
   user: ['user'] as const,
   userImages: ['user-images'] as const,
