@@ -69,7 +69,11 @@ export default defineConfig(({ mode, command }) => ({
               test: /src\/components\/(pan-zoom\/(?!pointer)|hold-button|picture-wait)/,
             },
             // What several parts of the account page show.
-            { name: 'account-parts', priority: 2, test: /src\/components\/(page-section|shown-once|text-field)/ },
+            {
+              name: 'account-parts',
+              priority: 2,
+              test: /src\/components\/(page-section|shown-once|text-field)/,
+            },
             { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },
             // What every page shows.
             {
