@@ -45,6 +45,18 @@ class KeepsDependencies(unittest.TestCase):
         self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib"})
         self.assertEqual((copied / "deps/libserde-1.rlib").stat().st_mtime, 1_000)
 
+    def test_only_what_rustc_replaces_is_linked(self):
+        with self.clone("one", "deps/libserde-1.rlib", "deps/libserde-1.rmeta", "deps/serde-1.d", ".fingerprint/serde-1/lib"):
+            compiled.keep()
+        linked = {path.name for path in (self.kept / "release").rglob("*") if path.is_file() and path.stat().st_nlink == 2}
+        self.assertEqual(linked, {"libserde-1.rlib", "libserde-1.rmeta"})
+
+    def test_without_links_everything_is_copied(self):
+        with self.clone("one", "deps/libserde-1.rlib"), mock.patch.object(os, "link", side_effect=OSError("another file system")):
+            compiled.keep()
+        kept = self.kept / "release/deps/libserde-1.rlib"
+        self.assertEqual((kept.read_text(), kept.stat().st_mtime, kept.stat().st_nlink), ("one", 1_000, 1))
+
     def test_a_clone_that_has_compiled_something_is_left_alone(self):
         with self.clone("one", "deps/libserde-1.rlib"):
             compiled.keep()
