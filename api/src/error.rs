@@ -256,8 +256,8 @@ impl From<StorageError> for ApiError {
             StorageError::Range => {
                 Self::Internal(anyhow::anyhow!("the object store rejected a range we did not send"))
             }
-            StorageError::Failed(reason) => {
-                tracing::warn!(reason, "The object store is unavailable");
+            StorageError::Failed(_) | StorageError::Unrecorded(_) => {
+                tracing::warn!(%error, "The object store is unavailable");
                 Self::Unavailable {
                     detail: "Images are temporarily unavailable. Please try again shortly.".into(),
                     retry_after_secs: 5,

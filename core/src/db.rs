@@ -1,6 +1,8 @@
 //! The connection to Postgres and the embedded schema.
 
-use std::time::Duration;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use sqlx::migrate::Migrator;
@@ -29,6 +31,10 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for a call to the database that should take milliseconds; see [`within`].
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long [`retry`] repeats a call.
+const RETRY_TIME: Duration = Duration::from_mins(15);
+/// The longest pause between two tries.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The server ends a statement after this time, a wait for a lock sooner, and a session that holds locks without doing
 /// anything as well.
 const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
@@ -58,9 +64,32 @@ pub async fn within_time<T, E: From<sqlx::Error>>(
 ) -> Result<T, E> {
     let late = |_| {
         let reason = format!("the database did not answer within {limit:?}");
-        sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, reason))
+        sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, reason))
     };
     tokio::time::timeout(limit, call).await.map_err(late)?
+}
+
+/// Calls the database with [`within`], and again while it is unavailable, for up to [`RETRY_TIME`]. The call must be
+/// idempotent. A running job may wait here: its lease cannot go to another worker meanwhile.
+///
+/// # Errors
+/// The last one.
+pub async fn retry<T, F>(call: impl Fn() -> F) -> Result<T, DatabaseError>
+where
+    F: Future<Output = Result<T, DatabaseError>>,
+{
+    let deadline = Instant::now() + RETRY_TIME;
+    let mut delay = Duration::from_millis(100);
+    loop {
+        match within(call()).await {
+            Err(error) if Instant::now() < deadline => {
+                tracing::warn!(%error, "The database is unavailable; retrying");
+                tokio::time::sleep(delay).await;
+                delay = (delay * 2).min(RETRY_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Creates a pool. The first query connects, so the server need not run yet.
@@ -68,33 +97,63 @@ pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let options: PgConnectOptions =
         config.database_url.reveal().parse().context("DATABASE_URL is not a valid Postgres URL")?;
     let options = options.log_slow_statements("warn".parse()?, SLOW_STATEMENT);
+    let (of_acquired, of_released) = (Arc::new(options.clone()), Arc::new(options.clone()));
     Ok(PgPoolOptions::new()
         .max_connections(config.database_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        .after_connect(|connection, _| {
-            // Not startup options, which connection poolers refuse.
-            Box::pin(
-                async move { sqlx::raw_sql(SERVER_TIMEOUTS).execute(connection).await.map(drop) },
-            )
-        })
+        .after_connect(|connection, _| Box::pin(set_timeouts(connection)))
         // Skip the ping for connections used a moment ago: pinging on every acquire would be a third of all
         // statements.
         .test_before_acquire(false)
-        .before_acquire(|connection, used| {
+        .before_acquire(move |connection, used| {
+            let options = Arc::clone(&of_acquired);
             Box::pin(async move {
                 if used.idle_for > TRUSTED_IDLE {
-                    within_time(PING_TIMEOUT, connection.ping()).await?;
+                    ping_or_replace(connection, &options).await?;
                 }
                 Ok(true)
             })
         })
         // The pool pings each connection it gets back, without a timeout: a silent one would occupy its place forever.
-        .after_release(|connection, _| {
-            Box::pin(
-                async move { within_time(PING_TIMEOUT, connection.ping()).await.map(|()| true) },
-            )
+        .after_release(move |connection, _| {
+            let options = Arc::clone(&of_released);
+            Box::pin(async move { ping_or_replace(connection, &options).await.map(|()| true) })
         })
         .connect_lazy_with(options))
+}
+
+/// Sets the timeouts of the server. They are not startup options, which connection poolers refuse.
+async fn set_timeouts(connection: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::raw_sql(SERVER_TIMEOUTS).execute(connection).await.map(drop)
+}
+
+/// Pings the server, and puts another connection in the place of one that fell silent.
+///
+/// The pool could not close a silent one: over TLS, sqlx waits for the server's goodbye (sqlx 0.9.0,
+/// `RustlsSocket::poll_shutdown`), so the place would be lost. Dropping a connection closes it without a word.
+async fn ping_or_replace(
+    connection: &mut PgConnection,
+    options: &PgConnectOptions,
+) -> sqlx::Result<()> {
+    match within_time(PING_TIMEOUT, connection.ping()).await {
+        Err(sqlx::Error::Io(error)) if error.kind() == ErrorKind::TimedOut => {}
+        answered => return answered,
+    }
+    tracing::warn!("A connection to the database fell silent; opening another one");
+    let connect = async || {
+        let mut fresh = PgConnection::connect_with(options).await?;
+        set_timeouts(&mut fresh).await.map(|()| fresh)
+    };
+    loop {
+        match within_time(ACQUIRE_TIMEOUT, connect()).await {
+            Ok(fresh) => {
+                *connection = fresh;
+                return Ok(());
+            }
+            Err(error) => tracing::debug!(%error, "Cannot replace a silent connection yet"),
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
 }
 
 /// Begins a transaction.

@@ -35,6 +35,10 @@ const ROUND: Duration = Duration::from_secs(10);
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
 /// How often one of the processes runs the hourly tasks.
 const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
+/// How long a round may take before it is interrupted, for example by a connection that fell silent.
+const ROUND_LIMIT: Duration = Duration::from_mins(10);
+/// The same for the hourly tasks; listing a large bucket takes minutes.
+const HOURLY_LIMIT: Duration = Duration::from_hours(3);
 /// Objects deleted per transaction.
 const BATCH: i64 = 32;
 /// Objects deleted concurrently.
@@ -64,7 +68,7 @@ async fn run_rounds(pool: &PgPool, storage: &Storage) {
     let mut interval = tokio::time::interval(ROUND);
     loop {
         interval.tick().await;
-        if let Err(error) = round(pool, storage).await {
+        if let Err(error) = interrupted_after(ROUND_LIMIT, round(pool, storage)).await {
             tracing::warn!("{error:#}; retrying in the next round");
         }
     }
@@ -74,10 +78,19 @@ async fn run_hourly(pool: &PgPool, storage: &Storage) {
     let mut interval = tokio::time::interval(HOURLY_CHECK);
     loop {
         interval.tick().await;
-        if let Err(error) = hourly(pool, storage).await {
+        if let Err(error) = interrupted_after(HOURLY_LIMIT, hourly(pool, storage)).await {
             tracing::warn!("The hourly cleanup failed; retrying in the next hour: {error:#}");
         }
     }
+}
+
+async fn interrupted_after<T>(
+    limit: Duration,
+    tasks: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    tokio::time::timeout(limit, tasks)
+        .await
+        .with_context(|| format!("interrupted after {limit:?}"))?
 }
 
 /// Runs the tasks of one round. The error names those that failed.

@@ -44,7 +44,8 @@ use crate::{ImageId, JobId, UserId};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 pub use claim::{
-    Claimed, Isolation, PATIENCE, SuspectRight, Suspects, claim, queued_by_class, suspects,
+    Claimed, Isolation, MAX_ATTEMPTS, PATIENCE, SuspectRight, Suspects, claim, queued_by_class,
+    suspects,
 };
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
@@ -56,7 +57,7 @@ pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent,
 pub use reachability::{keep_recording_reachable, record_reachable};
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks, delete_prompts};
-pub use retry::{Cause, MAX_ATTEMPTS, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
+pub use retry::{Cause, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
 pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, repeated,
     submit, submit_as,

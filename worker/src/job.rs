@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use retouch_catalog::{Count, Factor, FixMode, JobClass, Tool};
 use retouch_core::db::{self, PgPool};
-use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
+use retouch_core::jobs::{self, Cause, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage, Queue};
 use retouch_core::results::NewResult;
@@ -34,11 +34,9 @@ use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 
 mod failure;
 mod marking;
-mod retry;
 
 use failure::{Disposition, JobError, classify};
 use marking::{Marker, Original};
-use retry::retry_database;
 
 /// Everything needed to run jobs.
 pub struct JobRunner {
@@ -58,7 +56,7 @@ pub struct JobRunner {
     /// Fires when the process must exit: running jobs are handed back.
     pub abort: CancellationToken,
     pub faults: Faults,
-    /// Marks results as the operator wants it.
+    /// Marks results as the operator has configured.
     pub credentials: Credentials,
 }
 
@@ -100,8 +98,11 @@ impl JobRunner {
     async fn attempt(&self, job: &Claimed, lease: Lease) -> Option<JobState> {
         let started = Instant::now();
         let _ = self.events.send(JobEvent::started(job.id));
-        metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
-            .record(job.waited_secs);
+        // A retry would count the attempts before it as waiting.
+        if job.attempt == 1 {
+            metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
+                .record(job.waited_secs);
+        }
         let outcome = tokio::select! {
             biased;
             // Dropping the future skips every stage that has not started; a running stage finishes unused.
@@ -266,7 +267,7 @@ impl JobRunner {
         bound: ModelHandle,
         cancel: &CancellationToken,
     ) -> Result<Fixed, JobError> {
-        let mask = retry_database(|| jobs::mask(&self.pool, job.id)).await?;
+        let mask = db::retry(|| jobs::mask(&self.pool, job.id)).await?;
         let missing = || ToolError::Internal("the mask is no longer stored".to_owned());
         let mask = Bytes::from(mask.ok_or_else(missing)?);
         let prompt = Prompt::parse(job.prompt.as_deref().unwrap_or_default())
@@ -358,8 +359,7 @@ impl JobRunner {
     /// Records the result, retrying while the database is unavailable; recording twice has no further effect. Returns
     /// true if the result is recorded.
     async fn record_result(&self, job: &Claimed, result: &NewResult) -> bool {
-        let recorded =
-            retry_database(|| jobs::finish(&self.pool, self.worker, job.id, result)).await;
+        let recorded = db::retry(|| jobs::finish(&self.pool, self.worker, job.id, result)).await;
         match recorded {
             Ok(Finish::Done) => {
                 metrics::counter!("retouch_jobs_done_total", "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
@@ -385,17 +385,17 @@ impl JobRunner {
         let (disposition, failure) = classify(error);
         let outcome = match disposition {
             Disposition::Retry(cause) => {
-                if matches!(error, JobError::Storage(_)) {
+                if matches!(error, JobError::Storage(error) if !error.is_of_database()) {
                     self.storage_probe.doubt();
                 }
-                let count = job.count(cause);
-                retry_database(|| {
-                    jobs::retry(&self.pool, self.worker, job.id, cause, count, &failure)
-                })
-                .await
+                // Whatever ran on a lost device fails, with all kinds of errors.
+                let is_lost = self.registry.runs().device_lost().is_some();
+                let cause =
+                    if is_lost && cause == Cause::Fault { Cause::DeviceLost } else { cause };
+                db::retry(|| jobs::retry(&self.pool, self.worker, job, cause, &failure)).await
             }
             Disposition::Fail => {
-                retry_database(|| jobs::fail(&self.pool, self.worker, job.id, &failure))
+                db::retry(|| jobs::fail(&self.pool, self.worker, job.id, &failure))
                     .await
                     .map(|ours| if ours { Retry::Failed } else { Retry::LeaseLost })
             }
@@ -425,7 +425,7 @@ impl JobRunner {
 
     /// Hands a job back to the queue, so that another worker can run it.
     async fn hand_back(&self, job: &Claimed) {
-        match retry_database(|| jobs::hand_back(&self.pool, self.worker, job.id)).await {
+        match db::retry(|| jobs::hand_back(&self.pool, self.worker, job.id)).await {
             Ok(true) => tracing::info!("Handed job {} back", job.id),
             Ok(false) => tracing::info!("Lost the lease on job {}", job.id),
             Err(error) => tracing::error!(%error, "Cannot hand job {} back", job.id),

@@ -17,36 +17,40 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The jobs that this process runs, each with a token that fires when the lease is lost.
 #[derive(Clone, Default)]
-pub struct Leases(Arc<Mutex<HashMap<JobId, CancellationToken>>>);
+pub struct Leases(Arc<Mutex<HashMap<JobId, Arc<CancellationToken>>>>);
 
 /// The lease of a running job. Dropping it ends the renewals.
 pub struct Lease {
     job: JobId,
     all: Leases,
-    lost: CancellationToken,
+    lost: Arc<CancellationToken>,
 }
 
 impl Lease {
     /// Returns a token that fires when the job was canceled or another worker has it.
-    pub const fn lost(&self) -> &CancellationToken {
+    pub fn lost(&self) -> &CancellationToken {
         &self.lost
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.job);
+        let mut all = self.all.lock();
+        // The next attempt at the job may have started here.
+        if all.get(&self.job).is_some_and(|lost| Arc::ptr_eq(lost, &self.lost)) {
+            all.remove(&self.job);
+        }
     }
 }
 
 impl Leases {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Arc<CancellationToken>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts to renew the lease of `job`.
     pub fn hold(&self, job: JobId) -> Lease {
-        let lost = CancellationToken::new();
+        let lost = Arc::new(CancellationToken::new());
         self.lock().insert(job, lost.clone());
         Lease { job, all: self.clone(), lost }
     }
@@ -151,5 +155,23 @@ impl Leases {
             self.revoke(job);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_ends_late_keeps_the_lease_of_the_next_one() {
+        let (leases, job) = (Leases::default(), JobId::new());
+        let first = leases.hold(job);
+        let second = leases.hold(job);
+        drop(first);
+        assert!(leases.contains(job));
+        leases.revoke(job);
+        assert!(second.lost().is_cancelled());
+        drop(second);
+        assert!(leases.is_empty());
     }
 }

@@ -12,8 +12,8 @@
 //!
 //! # Suspects
 //!
-//! A *suspect* is a job whose worker vanished while it ran (`losses > 0`). Its picture may kill the process
-//! that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
+//! A *suspect* is a job whose worker vanished, or lost its device, while it ran (`losses > 0`). Its picture may kill the
+//! process that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
 //! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. In the whole fleet one worker at a
 //! time has the right to run a suspect ([`SuspectRight`]); the others continue to claim jobs.
 
@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
-use super::retry::{Cause, MAX_ATTEMPTS};
 use super::tool_from_columns;
 use crate::advisory_lock::{self, AdvisoryLock};
 use crate::{ImageId, JobId, UserId, WorkerId, db};
@@ -37,6 +36,9 @@ pub enum Isolation {
     /// Suspects only; the worker runs nothing else meanwhile.
     Alone,
 }
+
+/// The most attempts a job gets before it fails, not counting those that an outage interrupted.
+pub const MAX_ATTEMPTS: i32 = 3;
 
 /// How long a paid suspect waits while other paid jobs are ready.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -98,16 +100,6 @@ pub struct Claimed {
     pub waited_secs: f64,
     /// The trace of the request that submitted it; see [`crate::telemetry::continue_trace`].
     pub traceparent: Option<String>,
-}
-
-impl Claimed {
-    /// Returns the number of attempts that ended for `cause`, if this one ends for it too.
-    pub const fn count(&self, cause: Cause) -> i32 {
-        match cause {
-            Cause::Fault => self.attempt - self.interruptions,
-            Cause::Outage => self.interruptions + 1,
-        }
-    }
 }
 
 /// How many jobs of a class one claim considers: more than other claims can be taking at the same moment.

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
+use super::claim::MAX_ATTEMPTS;
 use super::end::{end_without_result, lock_payer};
 use super::reachability::LONGEST_GAP;
-use super::retry::{MAX_ATTEMPTS, MAX_INTERRUPTIONS};
+use super::retry::MAX_INTERRUPTIONS;
 use super::{Failure, JobState};
 use crate::{JobId, WorkerId, db, storage};
 

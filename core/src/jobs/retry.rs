@@ -1,18 +1,17 @@
 //! Retries: the number of attempts a job gets, and the backoff between them.
 //!
-//! An attempt ends early for one of two causes. A *fault* (a model that fails to load, a lost worker) counts
-//! toward [`MAX_ATTEMPTS`]. An *outage* (object store or database unavailable) is nobody's fault and does not count;
-//! the job waits it out, for up to [`MAX_INTERRUPTIONS`] retries.
+//! An attempt ends early for one of three causes. A *fault* (a model that fails to load, a lost worker) counts
+//! toward [`MAX_ATTEMPTS`]. So does a *lost device*, which also makes the job a suspect ([`super::claim`]). An *outage*
+//! (object store or database unavailable) is nobody's fault and does not count; the job waits it out, for up to
+//! [`MAX_INTERRUPTIONS`] retries.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
 
 use super::Failure;
-use crate::{JobId, WorkerId, db};
-
-/// The most attempts a job gets before it fails, not counting those that an outage interrupted.
-pub const MAX_ATTEMPTS: i32 = 3;
+use super::claim::{Claimed, MAX_ATTEMPTS};
+use crate::{WorkerId, db};
 
 /// The most attempts that outages may interrupt before the job fails. With [`retry_delay`] that is 16 minutes.
 pub const MAX_INTERRUPTIONS: i32 = 20;
@@ -25,6 +24,8 @@ const LONGEST_DELAY: Duration = Duration::from_mins(1);
 pub enum Cause {
     /// Something is wrong with this attempt; the next one may succeed.
     Fault,
+    /// The device stopped working in the worker's process. Whatever ran there failed; one of the pictures may be why.
+    DeviceLost,
     /// The object store or the database was unavailable.
     Outage,
 }
@@ -33,6 +34,14 @@ pub enum Cause {
 /// most one minute. [`retry`] varies it by a quarter either way, so that jobs do not return all at once.
 pub fn retry_delay(count: i32) -> Duration {
     Duration::from_secs(1 << count.clamp(1, 6)).min(LONGEST_DELAY)
+}
+
+/// Returns the number of attempts that ended for `cause`, this one included.
+const fn count(job: &Claimed, cause: Cause) -> i32 {
+    match cause {
+        Cause::Fault | Cause::DeviceLost => job.attempt - job.interruptions,
+        Cause::Outage => job.interruptions + 1,
+    }
 }
 
 /// The outcome of a failed attempt.
@@ -46,37 +55,50 @@ pub enum Retry {
     LeaseLost,
 }
 
-/// Requeues a job after an attempt that ended early. `count` is the number of its attempts that ended for the same
-/// cause, this one included; the next one starts after [`retry_delay`]. After the last attempt the job fails with
-/// `failure`.
+/// Requeues a job after an attempt that ended early. The next one starts after [`retry_delay`]. After the last attempt the
+/// job fails with `failure`.
+///
+/// Safe to repeat: a worker that lost the answer gets [`Retry::LeaseLost`], even if it runs the next attempt by then.
 pub async fn retry(
     pool: &PgPool,
     worker: WorkerId,
-    job: JobId,
+    job: &Claimed,
     cause: Cause,
-    count: i32,
     failure: &Failure,
 ) -> sqlx::Result<Retry> {
-    let queued = sqlx::query!(
-        "update jobs set state = 'queued', lease_owner = null, lease_until = null,
-                         interruptions = interruptions + $3::boolean::integer,
-                         run_after = now() + $4::interval * (0.75 + random() / 2)
-         where id = $2 and lease_owner = $1 and state = 'running'
-           and case when $3 then interruptions < $6 else attempt - interruptions < $5 end",
+    let held = sqlx::query!(
+        r#"with held as (
+               select id from jobs where id = $2 and lease_owner = $1 and state = 'running' and attempt = $7 for update
+           ), queued as (
+               update jobs set state = 'queued', lease_owner = null, lease_until = null,
+                               interruptions = interruptions + $3::boolean::integer,
+                               losses = losses + $8::boolean::integer,
+                               run_after = now() + $4::interval * (0.75 + random() / 2)
+               from held
+               where jobs.id = held.id
+                 and case when $3 then interruptions < $6 else attempt - interruptions < $5 end
+               returning jobs.id
+           )
+           select exists (select from queued) as "queued!" from held"#,
         worker.uuid(),
-        job.uuid(),
+        job.id.uuid(),
         cause == Cause::Outage,
-        db::interval(retry_delay(count)),
+        db::interval(retry_delay(count(job, cause))),
         MAX_ATTEMPTS,
         MAX_INTERRUPTIONS,
+        job.attempt,
+        cause == Cause::DeviceLost,
     )
-    .execute(pool)
+    .fetch_optional(pool)
     .await?;
-    if queued.rows_affected() == 1 {
-        return Ok(Retry::Queued);
+    match held {
+        None => Ok(Retry::LeaseLost),
+        Some(held) if held.queued => Ok(Retry::Queued),
+        Some(_) => {
+            let failed = super::fail(pool, worker, job.id, failure).await?;
+            Ok(if failed { Retry::Failed } else { Retry::LeaseLost })
+        }
     }
-    let failed = super::fail(pool, worker, job, failure).await?;
-    Ok(if failed { Retry::Failed } else { Retry::LeaseLost })
 }
 
 #[cfg(test)]

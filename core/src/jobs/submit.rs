@@ -380,8 +380,8 @@ fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
         .unwrap_or(SubmitError::NotEnoughCredits)
 }
 
-/// Returns the job with this id if `new` is the same request, as far as the job still knows its own. With a derived key, its
-/// mask may be another one: a worker made both of the same clicks.
+/// Returns the job with this id if `new` is the same request, judging by what the job still stores. With a derived key the
+/// masks may differ: a worker made both from the same clicks.
 async fn join(
     conn: &mut PgConnection,
     id: JobId,

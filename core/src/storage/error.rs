@@ -14,6 +14,16 @@ pub enum StorageError {
     /// The store is unreachable or refused the request.
     #[error("{0}")]
     Failed(String),
+    /// The database, which records multipart uploads, is unavailable.
+    #[error("recording the upload: {0}")]
+    Unrecorded(#[from] sqlx::Error),
+}
+
+impl StorageError {
+    /// Returns whether the database failed, and not the store.
+    pub const fn is_of_database(&self) -> bool {
+        matches!(self, Self::Unrecorded(_))
+    }
 }
 
 /// A call to the store, as the metric of its failures names it.

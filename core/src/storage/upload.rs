@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::error::{Operation, StorageError, failed};
 use super::{Storage, settings_for};
+use crate::db;
 
 /// The size of a part. S3 requires at least 5 MiB and allows 10,000 parts, so an object can have 78 GiB.
 const PART_BYTES: usize = 8 << 20;
@@ -205,6 +206,9 @@ impl Upload {
             .key(&self.key)
             .upload_id(&parts.upload_id)
             .multipart_upload(list)
+            .customize()
+            // Some stores copy all parts into one file before they answer.
+            .config_override(settings_for(self.size_bytes as usize))
             .send()
             .await
             .map_err(failed(Operation::Multipart))?;
@@ -269,16 +273,18 @@ impl Upload {
             .await
             .map_err(failed(Operation::Multipart))?;
         let upload_id = begun.upload_id().unwrap_or_default().to_owned();
-        let recorded = sqlx::query!(
-            "insert into unfinished_uploads (upload_id, object_key) values ($1, $2)",
-            upload_id,
-            self.key,
-        )
-        .execute(&self.pool)
-        .await;
-        if let Err(error) = recorded {
+        let record = || async {
+            sqlx::query!(
+                "insert into unfinished_uploads (upload_id, object_key) values ($1, $2) on conflict do nothing",
+                upload_id,
+                self.key,
+            )
+            .execute(&self.pool)
+            .await
+        };
+        if let Err(error) = db::retry(record).await {
             abort(client, bucket, &self.key, &upload_id).await?;
-            return Err(unrecorded(&error));
+            return Err(error.into());
         }
         Ok(Parts { upload_id, sent: 0, in_flight: JoinSet::new(), completed: Vec::new() })
     }
@@ -340,13 +346,7 @@ async fn abort(
 }
 
 async fn forget(pool: &PgPool, upload_id: &str) -> Result<(), StorageError> {
-    sqlx::query!("delete from unfinished_uploads where upload_id = $1", upload_id)
-        .execute(pool)
-        .await
-        .map(drop)
-        .map_err(|error| unrecorded(&error))
-}
-
-fn unrecorded(error: &sqlx::Error) -> StorageError {
-    StorageError::Failed(format!("recording the upload: {error}"))
+    let forget = sqlx::query!("delete from unfinished_uploads where upload_id = $1", upload_id);
+    db::within(forget.execute(pool)).await?;
+    Ok(())
 }

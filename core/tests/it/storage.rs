@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use retouch_core::config::DatabaseConfig;
 use retouch_core::storage::StorageError;
-use retouch_core::{ImageId, images, janitor};
+use retouch_core::{ImageId, db, images, janitor};
 use retouch_standins::testing::{Bucket, eventually, image, user};
-use sqlx::PgPool;
+use sqlx::{ConnectOptions, PgPool};
 use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -77,6 +80,48 @@ async fn a_multipart_upload_is_complete_and_a_dropped_one_leaves_nothing(pool: P
     .await;
     assert_eq!(bucket.unfinished_parts(), 0);
     assert!(matches!(bucket.storage.get("dropped").await, Err(StorageError::Missing(_))));
+}
+
+/// Relays connections to `server`. Returns the port, and what silences the connections that are open, without closing
+/// them, as a failover does.
+async fn relay(server: String) -> (u16, watch::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (silence, silenced) = watch::channel(());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (server, mut silenced) = (server.clone(), silenced.clone());
+            silenced.mark_unchanged();
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(server).await.unwrap();
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+                    _ = silenced.changed() => std::future::pending().await,
+                }
+            });
+        }
+    });
+    (port, silence)
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_outlasts_a_database_connection_that_falls_silent(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let options = pool.connect_options();
+    let (port, silence) = relay(format!("{}:{}", options.get_host(), options.get_port())).await;
+    let url = options.as_ref().clone().host("127.0.0.1").port(port).to_url_lossy();
+    let database_url = url.as_str().parse().unwrap();
+    let relayed = db::pool(&DatabaseConfig { database_url, database_connections: 1 }).unwrap();
+    db::ping(&relayed).await.unwrap();
+    silence.send(()).unwrap();
+    let mut upload = bucket.storage.upload(&relayed, "key".into(), "image/png");
+    tokio::time::timeout(Duration::from_secs(30), upload.push(&vec![7; 17 << 20].into()))
+        .await
+        .expect("another connection is opened")
+        .unwrap();
+    assert_eq!(unfinished(&pool).await, 1);
+    assert_eq!(upload.finish().await.unwrap(), 17 << 20);
+    assert_eq!(unfinished(&pool).await, 0);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -138,7 +138,8 @@ impl Serve {
         is_ready.store(true, Ordering::Relaxed);
         let outcome = consumer.run(stop.clone(), config.drain()).await;
         ended.cancel();
-        let _ = publishing.await;
+        // A job that waits for the database keeps its sender.
+        let _ = tokio::time::timeout(PUBLISHING_LIMIT, publishing).await;
         let _ = tokio::task::spawn_blocking(move || renewing.join()).await;
         if let Some(reason) = runs.device_lost() {
             watchdog::end(&format!("The device is lost: {reason}"));
@@ -150,7 +151,7 @@ impl Serve {
     }
 }
 
-/// Starts the watchdog. Returns what tells it that the process serves.
+/// Starts the watchdog. Returns the flag to set once the process serves.
 fn start_watchdog(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Arc<AtomicBool>> {
     let is_ready = Arc::<AtomicBool>::default();
     let watchdog = Watchdog {
@@ -163,7 +164,7 @@ fn start_watchdog(config: &ServeConfig, registry: &Registry) -> anyhow::Result<A
     Ok(is_ready)
 }
 
-/// Creates what answers clicks, with the models and pixel threads that also run jobs.
+/// Creates the selector, which shares the models and pixel threads of jobs.
 fn selector(runner: &JobRunner, memory_mib: u32) -> Selector {
     Selector {
         storage: runner.storage.clone(),
@@ -174,7 +175,7 @@ fn selector(runner: &JobRunner, memory_mib: u32) -> Selector {
     }
 }
 
-/// Creates what makes samples, with the models and pixel threads that also run jobs.
+/// Creates the sampler, which shares the models and pixel threads of jobs.
 fn sampler(runner: &JobRunner) -> Sampler {
     Sampler {
         registry: runner.registry.clone(),
@@ -217,7 +218,7 @@ async fn stop_on_device_loss(runs: Runs, stop: CancellationToken, abort: Cancell
     abort.cancel();
 }
 
-/// Returns what describes this worker anew after its models have changed.
+/// Returns a callback that updates this worker's description when its models change.
 fn describe_anew(
     worker: Arc<watch::Sender<Worker>>,
     state: State,
@@ -281,6 +282,9 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
     models
 }
 
+/// How long a worker that stops may take to publish the last events.
+const PUBLISHING_LIMIT: Duration = Duration::from_secs(5);
+
 /// How long to collect progress events before publishing the latest one of each job. A run of a few milliseconds then
 /// publishes one message instead of seven.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -323,7 +327,7 @@ async fn watch_cancellations(queue: Queue, pool: db::PgPool, leases: Leases) {
     loop {
         match events.recv().await {
             Ok(event) if event.may_be_final() && leases.contains(event.job) => {
-                let job = retouch_core::jobs::get(&pool, event.job).await;
+                let job = db::within(retouch_core::jobs::get(&pool, event.job)).await;
                 if job.is_ok_and(|job| job.is_none_or(|job| job.state.is_final())) {
                     leases.revoke(event.job);
                 }

@@ -41,12 +41,12 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
             "image_missing",
             "This image is no longer stored. Please upload it again.",
         ),
-        JobError::Storage(_) => (
+        JobError::Storage(error) if !error.is_of_database() => (
             Disposition::Retry(Cause::Outage),
             "storage_unavailable",
             "Our image storage is temporarily unavailable. You have not been charged; please try again shortly.",
         ),
-        JobError::Database(_) => (
+        JobError::Storage(_) | JobError::Database(_) => (
             Disposition::Retry(Cause::Outage),
             "internal_error",
             "Our database is temporarily unavailable. You have not been charged; please try again shortly.",

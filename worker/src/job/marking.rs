@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use retouch_catalog::Tool;
-use retouch_core::db::PgPool;
+use retouch_core::db::{self, PgPool};
 use retouch_core::images;
 use retouch_core::storage::{StorageError, Upload};
 use retouch_core::{Clock, jobs::Claimed};
@@ -12,7 +12,6 @@ use retouch_credentials::{
 use tokio::sync::mpsc;
 
 use super::failure::JobError;
-use super::retry::retry_database;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::registry::ModelIdentity;
@@ -40,7 +39,7 @@ impl Marker<'_> {
         if !self.credentials.may_mark() {
             return Ok(None);
         }
-        let found = retry_database(|| images::provenance(self.pool, job.image)).await?;
+        let found = db::retry(|| images::provenance(self.pool, job.image)).await?;
         let provenance = found.map(|found| Provenance {
             ingredient: found.ingredient,
             source: found.source.as_deref().and_then(SourceType::parse),

@@ -12,9 +12,7 @@ async fn attempts_until_failure(pool: &PgPool, cause: Cause) -> i32 {
         sqlx::query("update jobs set run_after = now()").execute(pool).await.unwrap();
         let worker = WorkerId::new();
         let claimed = claim(pool, worker).await.unwrap();
-        let outcome = jobs::retry(pool, worker, claimed.id, cause, claimed.count(cause), &failure)
-            .await
-            .unwrap();
+        let outcome = jobs::retry(pool, worker, &claimed, cause, &failure).await.unwrap();
         assert!(claim(pool, worker).await.is_none(), "backing off or ended");
         if outcome == Retry::Failed {
             let job = jobs::get(pool, claimed.id).await.unwrap().unwrap();
@@ -30,6 +28,37 @@ async fn a_transient_fault_is_retried_and_then_costs_nothing(pool: PgPool) {
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     assert_eq!(attempts_until_failure(&pool, Cause::Fault).await, jobs::MAX_ATTEMPTS);
     assert_eq!(balance(&pool, "ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_repeated_retry_leaves_the_next_attempt_alone(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let (worker, failure) = (WorkerId::new(), Failure { code: "x".into(), detail: "x".into() });
+    let retry =
+        async |claimed| jobs::retry(&pool, worker, claimed, Cause::Fault, &failure).await.unwrap();
+    let first = claim(&pool, worker).await.unwrap();
+    assert_eq!(retry(&first).await, Retry::Queued);
+    sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
+    let second = claim(&pool, worker).await.unwrap();
+    // The answer to the first was lost.
+    assert_eq!(retry(&first).await, Retry::LeaseLost);
+    assert_eq!(state(&pool, job).await, JobState::Running);
+    assert_eq!(retry(&second).await, Retry::Queued);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_lost_the_device_is_a_suspect(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let (worker, failure) = (WorkerId::new(), Failure { code: "x".into(), detail: "x".into() });
+    let claimed = claim(&pool, worker).await.unwrap();
+    jobs::retry(&pool, worker, &claimed, Cause::DeviceLost, &failure).await.unwrap();
+    sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
+    assert!(claim(&pool, worker).await.is_none(), "it runs alone");
+    let alone = Isolation::Alone;
+    let claimed = jobs::claim(&pool, worker, &classes(), &FixMode::ALL, alone, LEASE).await;
+    assert_eq!(claimed.unwrap().unwrap().attempt, 2);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -158,8 +187,7 @@ async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
     let claimed = claim(&pool, runner).await.unwrap();
     assert_eq!(waits_for(&pool, job).await, None, "it runs");
     let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
-    let tries = claimed.count(Cause::Outage);
-    jobs::retry(&pool, runner, job, Cause::Outage, tries, &failure).await.unwrap();
+    jobs::retry(&pool, runner, &claimed, Cause::Outage, &failure).await.unwrap();
     assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Retry));
 }
 
