@@ -17,6 +17,13 @@ pub struct RunFaults {
     /// Run out of memory in this run.
     #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_RUN", hide = true)]
     fault_out_of_memory_at_run: Option<u64>,
+    /// Panic in this run.
+    #[arg(long, env = "RETOUCH_FAULT_PANIC_AT_RUN", hide = true)]
+    fault_panic_at_run: Option<u64>,
+    /// Run out of memory in this load, if its model had given way. Loads are numbered from 1 per process, first ones
+    /// included.
+    #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_LOAD", hide = true)]
+    fault_out_of_memory_at_load: Option<u64>,
     /// What is wrong with every engine.
     #[arg(long, env = "RETOUCH_FAULT_ENGINES", value_enum, hide = true)]
     fault_engines: Option<EngineFault>,
@@ -30,6 +37,8 @@ pub enum EngineFault {
     /// It passes its comparison and then fails in every run.
     Failing,
 }
+
+const OUT_OF_MEMORY: &str = "Failed to allocate memory for requested buffer (on purpose)";
 
 impl RunFaults {
     /// Returns whether the outputs of every engine are wrong.
@@ -65,9 +74,20 @@ impl RunFaults {
             let message = "CUDA failure 700: an illegal memory access was encountered (on purpose)";
             return Err(SessionError::DeviceLost(message.to_owned()));
         }
+        assert!(self.fault_panic_at_run != Some(run), "panicking on purpose");
         if self.fault_out_of_memory_at_run == Some(run) {
-            let message = "Failed to allocate memory for requested buffer (on purpose)";
-            return Err(SessionError::OutOfMemory(message.to_owned()));
+            return Err(SessionError::OutOfMemory(OUT_OF_MEMORY.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Injects the fault that is set for this load of a model that had given way, if any. Called before each.
+    ///
+    /// # Errors
+    /// Why the load fails, as the libraries below ONNX Runtime report it.
+    pub fn inject_into_load(&self, load: u64) -> Result<(), String> {
+        if self.fault_out_of_memory_at_load == Some(load) {
+            return Err(OUT_OF_MEMORY.to_owned());
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Loads a model on its own thread and returns a handle to it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -191,7 +192,12 @@ fn own_model(
     let facts =
         Ready { identity, task, version, batches, precision, is_loaded, has_engine, memory_bytes };
     if ready.send((Some(facts), refusals)).is_ok() {
-        thread::serve(opened, residence, manifest, runtime, inbox, own);
+        let serve = || thread::serve(opened, residence, manifest, runtime, inbox, own);
+        // Without its thread, the model would fail all jobs. A new process can serve it again.
+        if catch_unwind(AssertUnwindSafe(serve)).is_err() {
+            let reason = format!("the thread of model {} panicked", manifest.name);
+            runtime.runs().set_device_lost(&reason);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::opened::{Candidate, Opened};
 use crate::device::Device;
 use crate::manifest::{Manifest, Task};
 use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
-use crate::session::{Runtime, share_device};
+use crate::session::{Runtime, SessionError, share_device};
 
 /// The share of the limit that a model may take for batches. The rest is for other models.
 const BATCHES_SHARE: u64 = 2;
@@ -47,7 +47,7 @@ pub enum NotLoaded {
     /// No caller waits for it anymore.
     Abandoned,
     /// Why it could not be loaded.
-    Failed(String),
+    Failed(SessionError),
 }
 
 impl Residence {
@@ -241,7 +241,8 @@ impl Residence {
     /// Returns whether other models hold memory that this one could use.
     pub fn has_company(&self) -> bool {
         let memory = self.runtime.memory();
-        memory.limit().is_some() && memory.held() > self.needed
+        let own = if self.is_loaded.load(Ordering::Acquire) { self.needed } else { 0 };
+        memory.limit().is_some() && memory.held() > own
     }
 
     /// Unloads the model.
@@ -273,12 +274,16 @@ impl Residence {
         match self.tenant.acquire(bytes, is_wanted) {
             Ok(Wait::Over) => {}
             Ok(Wait::Abandoned) => return Err(NotLoaded::Abandoned),
-            Err(error) => return Err(NotLoaded::Failed(error.to_string())),
+            Err(error) => return Err(NotLoaded::Failed(SessionError::Failed(error.to_string()))),
         }
         let memory = self.runtime.memory().clone();
         let load = memory.begin_load(false);
         let started = Instant::now();
-        let mut opened = checks::load_again(&self.manifest, &self.runtime, &mut self.kept);
+        let mut opened = self
+            .runtime
+            .faults()
+            .inject_into_load(memory.loads())
+            .and_then(|()| checks::load_again(&self.manifest, &self.runtime, &mut self.kept));
         if let (Err(reason), true) = (&opened, self.was_swapped()) {
             let reason = reason.clone();
             opened = self.open_without_engine(&reason);
@@ -299,7 +304,8 @@ impl Residence {
             }
             Err(reason) => {
                 self.tenant.release();
-                Err(NotLoaded::Failed(format!("model {name} cannot be loaded again: {reason}")))
+                let text = format!("model {name} cannot be loaded again: {reason}");
+                Err(NotLoaded::Failed(SessionError::from_message(text)))
             }
         }
     }

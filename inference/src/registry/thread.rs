@@ -162,14 +162,22 @@ impl Thread<'_> {
     }
 
     /// Loads the model again if it has given way.
-    fn load(&mut self, is_wanted: impl FnMut() -> bool) -> Result<(), SessionError> {
+    fn load(&mut self, mut is_wanted: impl FnMut() -> bool) -> Result<(), SessionError> {
         if self.opened.is_some() {
             return Ok(());
         }
-        match self.residence.load_again(false, is_wanted) {
+        let mut loaded = self.residence.load_again(false, &mut is_wanted);
+        if matches!(&loaded, Err(NotLoaded::Failed(error)) if is_full(error))
+            && self.residence.has_company()
+        {
+            warn!(model.name = self.name, "Out of memory; loading again without other models");
+            loaded = self.residence.load_again(true, is_wanted);
+            self.residence.admit_others();
+        }
+        match loaded {
             Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned) => return Err(SessionError::Failed(ABANDONED.to_owned())),
-            Err(NotLoaded::Failed(reason)) => return Err(SessionError::Failed(reason)),
+            Err(NotLoaded::Failed(error)) => return note_device_loss(self.runtime, Err(error)),
         }
         Ok(())
     }
@@ -218,8 +226,10 @@ impl Thread<'_> {
                     let _ = item.answer.send(Ok(Inference { output, waited: item.waited, ran }));
                 }
             }
-            // Inputs that do not fit into memory together may fit one by one.
-            Err(SessionError::OutOfMemory(_)) if inputs > 1 => self.infer_each_alone(batch),
+            // Inputs that do not fit into memory together may fit one by one, and one that fails must not fail others.
+            Err(SessionError::OutOfMemory(_) | SessionError::Failed(_)) if inputs > 1 => {
+                self.infer_each_alone(batch);
+            }
             Err(error) => {
                 for item in batch {
                     let _ = item.answer.send(Err(error.clone()));
@@ -301,9 +311,9 @@ impl Thread<'_> {
                 self.opened = Some(opened);
                 self.run_once(batch, inputs)
             }
-            Err(error) => {
+            Err(reason) => {
                 self.unload();
-                Err(SessionError::Failed(error))
+                note_device_loss(self.runtime, Err(SessionError::from_message(reason)))
             }
         }
     }

@@ -14,19 +14,25 @@ pub enum SessionError {
     Failed(String),
 }
 
-/// Classifies an error by its message, put on one line. ONNX Runtime has no error codes for these cases: its arena,
-/// CUDA, cuBLAS, cuDNN and the C++ runtime report them as text only.
-pub(crate) fn classify(error: &ort::Error) -> SessionError {
-    let text = error.to_string().trim().replace('\n', " ");
-    let lower = text.to_lowercase();
-    let contains = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
-    if contains(&DEVICE_LOST) {
-        SessionError::DeviceLost(text)
-    } else if contains(&OUT_OF_MEMORY) {
-        SessionError::OutOfMemory(text)
-    } else {
-        SessionError::Failed(text)
+impl SessionError {
+    /// Classifies an error by its message. ONNX Runtime has no error codes for these cases: its arena, CUDA, cuBLAS, cuDNN
+    /// and the C++ runtime report them as text only.
+    pub(crate) fn from_message(message: String) -> Self {
+        let lower = message.to_lowercase();
+        let contains = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+        if contains(&DEVICE_LOST) {
+            Self::DeviceLost(message)
+        } else if contains(&OUT_OF_MEMORY) {
+            Self::OutOfMemory(message)
+        } else {
+            Self::Failed(message)
+        }
     }
+}
+
+/// Classifies an error by its message, put on one line.
+pub(crate) fn classify(error: &ort::Error) -> SessionError {
+    SessionError::from_message(error.to_string().trim().replace('\n', " "))
 }
 
 /// Messages of CUDA and its libraries for a context that is broken for good: every later call fails too.

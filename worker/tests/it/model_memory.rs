@@ -273,6 +273,19 @@ async fn a_run_that_lacks_memory_is_repeated_without_other_models() {
     assert_eq!(runtime.memory().held(), 80 << 20);
 }
 
+#[tokio::test]
+async fn a_load_that_lacks_memory_is_repeated_without_other_models() {
+    // The fourth load is that of the model that gave way.
+    let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-load=4"]).faults;
+    let (models, runtime) = (TempDir::new().unwrap(), limited(100, faults));
+    let loaded = load_each(models.path(), &["a", "b", "c"], &runtime).await;
+    infer(&loaded[0]).await;
+    let are_loaded: Vec<_> = loaded.iter().map(ModelHandle::is_loaded).collect();
+    assert_eq!(are_loaded, [true, false, false]);
+    infer(&loaded[1]).await;
+    assert_eq!(runtime.memory().held(), 80 << 20, "others are admitted again");
+}
+
 /// Copies the tiny pipelines, and lets `sd-inpaint` say that it needs so many MiB.
 fn pipelines(mib: u32) -> TempDir {
     let models = copy(&repository().join("models/tiny"));

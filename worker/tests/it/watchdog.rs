@@ -22,6 +22,10 @@ async fn attempts(pool: &PgPool) -> Vec<i32> {
         .unwrap()
 }
 
+async fn suspects(pool: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from jobs where losses > 0").fetch_one(pool).await.unwrap()
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_hanging_run_ends_its_process_and_the_next_one_repeats_the_job(pool: PgPool) {
     let services = Services::start(pool, 2).await;
@@ -55,6 +59,39 @@ async fn a_lost_device_ends_its_process_and_costs_only_its_job_an_attempt(pool: 
     let mut attempts = attempts(&services.pool).await;
     attempts.sort_unstable();
     assert_eq!(attempts, [1, 1, 1, 1, 1, 2]);
+    assert_eq!(suspects(&services.pool).await, 1, "its picture may be why");
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn all_jobs_of_a_batch_that_loses_the_device_run_alone_afterwards(pool: PgPool) {
+    let services = Services::start(pool, 8).await;
+    for _ in 0..4 {
+        services.submit().await;
+    }
+    let worker = services.worker().set("RETOUCH_BATCH", "4").set("RETOUCH_BATCH_WAIT_MS", "1000");
+    let mut losing = worker.set("RETOUCH_FAULT_LOSE_DEVICE_AT_RUN", "2").start();
+    let ended = tokio::task::spawn_blocking(move || losing.wait(TIMEOUT)).await.unwrap();
+    assert_eq!(ended.code(), Some(EXIT_HUNG));
+    let _next = services.worker().start();
+    services.until(JobState::Done, 4, TIMEOUT).await;
+    let counted = attempts(&services.pool).await.into_iter().filter(|attempt| *attempt == 2);
+    assert_eq!(counted.count() as i64, suspects(&services.pool).await);
+    assert!(suspects(&services.pool).await > 1, "a batch was lost");
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_panicking_model_ends_its_process_and_fails_no_job(pool: PgPool) {
+    let services = Services::start(pool, 2).await;
+    for _ in 0..3 {
+        services.submit().await;
+    }
+    let mut panicking = services.worker().set("RETOUCH_FAULT_PANIC_AT_RUN", "3").start();
+    let ended = tokio::task::spawn_blocking(move || panicking.wait(TIMEOUT)).await.unwrap();
+    assert_eq!(ended.code(), Some(EXIT_HUNG));
+    let _next = services.worker().start();
+    services.until(JobState::Done, 3, TIMEOUT).await;
     services.assert_consistent().await;
 }
 
