@@ -2,30 +2,70 @@
 //!
 //! A recording is disturbed by what any thread of the process asks of the device meanwhile, an allocation for example, and
 //! that call fails. So whoever records holds the device alone, and everybody else shares it.
+//!
+//! Loads take seconds to minutes, and whatever runs would wait behind a recording that waits for a load. So nobody records
+//! while a model is being loaded.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 static DEVICE: RwLock<()> = RwLock::new(());
+/// Shared by loads. Locked before [`DEVICE`].
+static LOADS: RwLock<()> = RwLock::new(());
 
 /// Shares the device with all others that do not record, until the guard is dropped. A thread must not share it twice.
 pub fn share() -> RwLockReadGuard<'static, ()> {
     DEVICE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The use of the device for a load, until it is dropped.
+#[must_use]
+pub struct LoadUse {
+    _device: RwLockReadGuard<'static, ()>,
+    _loads: RwLockReadGuard<'static, ()>,
+}
+
+/// Same as [`share`], to load a model.
+pub fn share_to_load() -> LoadUse {
+    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    LoadUse { _device: share(), _loads: loads }
+}
+
 /// The use of the device until it is dropped.
 #[must_use]
 pub enum Use {
     /// Beside others.
-    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Shared { _device: RwLockReadGuard<'static, ()> },
     /// Alone.
-    Alone { _guard: RwLockWriteGuard<'static, ()> },
+    Alone { _device: RwLockWriteGuard<'static, ()>, _loads: RwLockWriteGuard<'static, ()> },
 }
 
-/// Holds the device alone to record graphs, and shares it otherwise.
-pub fn claim(records: bool) -> Use {
-    if records {
-        Use::Alone { _guard: DEVICE.write().unwrap_or_else(PoisonError::into_inner) }
-    } else {
-        Use::Shared { _guard: share() }
+/// Holds the device alone to record graphs, and shares it otherwise. `None` if a recording would wait for a load.
+pub fn claim(records: bool) -> Option<Use> {
+    if !records {
+        return Some(Use::Shared { _device: share() });
+    }
+    let loads = match LOADS.try_write() {
+        Ok(loads) => loads,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
+    Some(Use::Alone { _device: device, _loads: loads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_records_during_a_load() {
+        let load = share_to_load();
+        assert!(claim(true).is_none());
+        assert!(claim(false).is_some(), "runs go on");
+        drop(load);
+        // Loads of other tests may be under way.
+        while claim(true).is_none() {
+            std::thread::yield_now();
+        }
     }
 }

@@ -112,7 +112,7 @@ impl ShapeBindings {
         let memory = self.memory;
         let make = |options| ShapeBinding::new(session, memory, reader, (input, output), options);
         let has_graphs = self.kept.has_graphs();
-        let _device = device::claim(has_graphs);
+        let Some(_device) = device::claim(has_graphs) else { return Ok(()) };
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // The first run of a graph records it, and the second one replays it.
         let runs = if has_graphs { 2 } else { usize::from(!self.is_proven) };

@@ -188,7 +188,7 @@ impl Runtime {
     /// # Errors
     /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
-        let _device = device::share();
+        let _device = device::share_to_load();
         let session = self.build(model, extra, false).map_err(|error| classify(&error))?;
         Ok(Session(session))
     }
@@ -206,7 +206,7 @@ impl Runtime {
         tensors: &Tensors<'_>,
         shapes: &InputShapes,
     ) -> Result<PictureNet, SessionError> {
-        let _device = device::share();
+        let _device = device::share_to_load();
         let model = &pictures::take_bytes(model, tensors).map_err(SessionError::Failed)?;
         let (inner, keeping) = match &self.engines {
             Some(engines) if self.opens_engines => {
@@ -248,7 +248,7 @@ impl Runtime {
     /// # Errors
     /// Same as [`Self::open`].
     pub fn open_plain(&self, model: &Path) -> Result<Session, SessionError> {
-        let _device = device::share();
+        let _device = device::share_to_load();
         let open = || {
             OrtSession::builder(&self.environment)?
                 .with_intra_threads(self.settings.intra_threads)?
@@ -323,13 +323,13 @@ fn engine_key(model: &[u8], extra: &[ExtraFile]) -> String {
 
 impl Opener for Runtime {
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
-        let _device = device::share();
+        let _device = device::share_to_load();
         let open = || self.builder(false)?.commit_from_file(model);
         open().map_err(|error| classify(&error))
     }
 
     fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError> {
-        let _device = device::share();
+        let _device = device::share_to_load();
         self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
     }
 
@@ -434,7 +434,7 @@ fn probe(
         session.run(ort::inputs![TensorRef::from_array_view(input.view())?])?;
         Ok(())
     };
-    let _device = device::share();
+    let _device = device::share_to_load();
     compute().map_err(|error| classify(&error))
 }
 
