@@ -14,7 +14,7 @@ use super::load::load_model;
 use super::snapshot::{Snapshot, Stamps};
 use super::steps::LoadStep;
 use super::table::{Slot, Table};
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, Scope};
 use crate::manifest::{Manifest, Task};
 
 /// The result of checking a model's files.
@@ -183,7 +183,12 @@ impl Watcher {
         }
         new.selector = self.build_selector(old, &mut new.problems);
         let complete = new.classes();
-        new.routes.retain(|(scope, _)| complete.contains(&scope.demand.class()));
+        // Without a model for the largest pictures, a demand is not met: smaller ones must not be promised either.
+        let met: Vec<_> =
+            new.scopes().map(|scope| scope.demand).filter(|own| new.meets(*own)).collect();
+        new.routes.retain(|(Scope { demand, .. }, _)| {
+            complete.contains(&demand.class()) && met.contains(demand)
+        });
         new
     }
 

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use retouch_catalog::{JobClass, Tier, Tool, ToolName};
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{Problem, Registry, Watcher};
 use tempfile::TempDir;
 
+use crate::diffusion::copy;
 use crate::onnx::{Model, bind, bind_tiers};
-use crate::runtime;
+use crate::{repository, runtime};
 
 const PAID: Demand = Demand { tool: Tool::RemoveBackground, tier: Tier::Paid };
 
@@ -214,4 +215,30 @@ async fn a_defective_model_fails_the_start_with_its_reason() {
     let registry = Registry::open(models.path(), runtime()).unwrap();
     let error = registry.load_all().await.expect_err("the model is refused").to_string();
     assert!(error.contains("warm-up: 1024 of 1024 output values are not finite"), "{error}");
+}
+
+/// Binds Magic Fixes of some modes, with more fields per line.
+fn bind_fixes(models: &Path, lines: &[(FixMode, &str, &str)]) {
+    let line = |(mode, model, fields): &(FixMode, &str, &str)| {
+        format!(
+            "[[bind]]\ntool = \"magic-fix\"\ntier = \"paid\"\ndevice = \"any\"\nmode = \"{mode}\"\nmodel = \"{model}\"\n{fields}"
+        )
+    };
+    let tools: String = lines.iter().map(line).collect();
+    fs::write(models.join("tools.toml"), tools).unwrap();
+}
+
+#[tokio::test]
+async fn a_mode_without_a_model_for_large_pictures_is_not_served() {
+    let models = copy(&repository().join("models/tiny"));
+    bind_fixes(models.path(), &[(FixMode::Remove, "fill-floats", "")]);
+    let (registry, mut watcher) = following(models.path()).await;
+    assert_eq!(registry.modes(), [FixMode::Remove]);
+    fs::remove_file(models.path().join("sdxl-inpaint/unet/model.onnx")).unwrap();
+    let small = (FixMode::Edit, "sd-inpaint", "largest_pixels = 1000000\n");
+    let any = (FixMode::Edit, "sdxl-inpaint", "");
+    bind_fixes(models.path(), &[(FixMode::Remove, "fill-floats", ""), small, any]);
+    assert!(settle(&mut watcher).await);
+    assert!(problems(&registry)[0].starts_with("sdxl-inpaint: "), "{:?}", problems(&registry));
+    assert_eq!(registry.modes(), [FixMode::Remove]);
 }
