@@ -38,7 +38,7 @@ mod watch;
 pub use batches::Announcement;
 pub use checks::sample_painting;
 pub use error::{LoadError, Problem};
-pub use handle::ModelHandle;
+pub use handle::{ModelHandle, ModelLoad};
 pub use identity::ModelIdentity;
 pub use load::{Inspection, inspect_files, inspect_model, load_model};
 pub use message::{Inference, PaintControl, PaintResult};

@@ -32,7 +32,23 @@ pub struct ModelHandle {
     pub(super) memory_bytes: u64,
 }
 
+/// Which load of a model made something. Does not keep the model's thread.
+#[derive(Clone, Debug)]
+pub struct ModelLoad(mpsc::WeakSender<Message>);
+
+impl ModelLoad {
+    /// Returns whether the handle is one to this load.
+    pub fn is_of(&self, model: &ModelHandle) -> bool {
+        self.0.upgrade().is_some_and(|messages| messages.same_channel(&model.messages))
+    }
+}
+
 impl ModelHandle {
+    /// Returns which load of the model this is.
+    pub fn to_load(&self) -> ModelLoad {
+        ModelLoad(self.messages.downgrade())
+    }
+
     /// Returns the model's identity.
     pub const fn identity(&self) -> &ModelIdentity {
         &self.identity

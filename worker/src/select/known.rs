@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retouch_inference::registry::ModelHandle;
+use retouch_inference::registry::{ModelHandle, ModelLoad};
 use retouch_inference::segment_anything::Features;
 use retouch_pixels::select::{Map, Region, Scene};
 
@@ -13,11 +13,11 @@ const MAX_VALUES: usize = 4 << 20;
 pub struct Known {
     scene: Arc<Scene>,
     /// The model that made the maps.
-    model: Option<ModelHandle>,
+    model: Option<ModelLoad>,
     /// The most recently made last.
     maps: Vec<Arc<Map>>,
     /// What a model that takes clicks found in the picture, and that model.
-    features: Option<(ModelHandle, Arc<Features>)>,
+    features: Option<(ModelLoad, Arc<Features>)>,
 }
 
 impl Known {
@@ -40,20 +40,20 @@ impl Known {
 
     /// Returns the features that `model` found.
     pub fn features(&self, model: &ModelHandle) -> Option<Arc<Features>> {
-        let of_model = self.features.iter().filter(|(known, _)| known.is_same(model));
+        let of_model = self.features.iter().filter(|(known, _)| known.is_of(model));
         of_model.map(|(_, features)| features.clone()).next()
     }
 
     /// Keeps the features that `model` found.
     pub fn keep_features(&mut self, model: &ModelHandle, features: Arc<Features>) {
-        self.features = Some((model.clone(), features));
+        self.features = Some((model.to_load(), features));
     }
 
     /// Returns the map of a region that `model` made.
     pub fn map(&mut self, region: Region, model: &ModelHandle) -> Option<Arc<Map>> {
-        if self.model.as_ref().is_none_or(|known| !known.is_same(model)) {
+        if self.model.as_ref().is_none_or(|known| !known.is_of(model)) {
             self.maps.clear();
-            self.model = Some(model.clone());
+            self.model = Some(model.to_load());
         }
         self.maps.iter().find(|map| map.region == region).cloned()
     }
