@@ -54,7 +54,8 @@ pub struct Policy {
 /// Adds the security headers to a response.
 pub async fn add(policy: Policy, request: Request, next: Next) -> Response {
     let docs = request.uri().path().starts_with("/api/docs");
-    let private = request.uri().path().starts_with("/api/") && !docs;
+    let path = request.uri().path();
+    let private = (path.starts_with("/api/") || path.starts_with("/v1.0/")) && !docs;
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -68,9 +69,9 @@ pub async fn add(policy: Policy, request: Request, next: Next) -> Response {
     if policy.is_https {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
     }
-    // Responses depend on the caller and change at any time, so caches must not store them.
+    // Responses depend on the caller and change at any time, and a GET that spends credits must always reach the API.
     if private && !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
 }

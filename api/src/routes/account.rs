@@ -58,7 +58,6 @@ pub async fn export_user(
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"retouch-account.json\""),
-        (header::CACHE_CONTROL, "no-store"),
     ];
     // Compression may poll the stream again after its end.
     Ok((headers, Body::from_stream(pieces.fuse())).into_response())

@@ -15,7 +15,7 @@ use super::caller::ClientAddress;
 use super::multipart::{FileUpload, multipart, uploaded_file};
 use super::problem::Problem;
 use super::request::{Query, RequestPreferences};
-use super::run::{accepted, no_store};
+use super::run::accepted;
 use super::views::JobView;
 use crate::error::ApiError;
 use crate::state::App;
@@ -69,8 +69,8 @@ async fn run_free(
     };
     let outcome =
         run_visitor_tool(app, address, tool, file, release_file, preferences.wait).await?;
-    let mut response = match outcome {
-        RunOutcome::Pending(job) => accepted(app, &job).await?,
+    match outcome {
+        RunOutcome::Pending(job) => accepted(app, &job).await,
         RunOutcome::Done(results) => {
             let result = results.first().ok_or(ApiError::NotFound("Result"))?;
             // Sent while it is read: results of many visitors do not fit into memory.
@@ -79,11 +79,9 @@ async fn run_free(
                 (header::CONTENT_TYPE, HeaderValue::from_static("image/png")),
                 (header::CONTENT_LENGTH, HeaderValue::from(png.length)),
             ];
-            (headers, Body::from_stream(ReaderStream::new(png.body))).into_response()
+            Ok((headers, Body::from_stream(ReaderStream::new(png.body))).into_response())
         }
-    };
-    no_store(&mut response);
-    Ok(response)
+    }
 }
 
 /// The header of the routes for visitors, for the `OpenAPI` document.

@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use retouch_core::api_keys::{self, ApiKey};
 use serde::{Deserialize, Serialize};
@@ -89,11 +88,11 @@ pub async fn post_key(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     body: Result<Json<KeyRequest>, JsonRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
     let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let (stored, key) = create_key(&app, user.id, &request.name).await?;
     let view = NewKeyView { view: stored.into(), key };
-    Ok((StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(view)).into_response())
+    Ok((StatusCode::CREATED, Json(view)))
 }
 
 /// Revokes an API key.

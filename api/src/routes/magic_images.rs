@@ -70,7 +70,7 @@ pub async fn run_magic_fix(
     run::respond(&app, magic_fix(&app, user.id, request).await?).await
 }
 
-/// A prompt to look at.
+/// A prompt to interpret.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct PromptView {
     #[schema(example = "remove the object")]

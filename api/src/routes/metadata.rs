@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::usecases::upload_image::Metadata;
 
-/// What happens to what the camera wrote into the file (EXIF): `strip` drops it, `keep` keeps it, with the place.
+/// What happens to the file's EXIF metadata: `strip` drops it, `keep` keeps it, including the place.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MetadataChoice {
@@ -18,8 +18,8 @@ pub enum MetadataChoice {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct MetadataQuery {
-    /// Whether what the camera wrote into the file (EXIF) stays: date, camera, settings, author, and the place. `strip` by
-    /// default. The turn is always applied, and the embedded thumbnail always dropped.
+    /// Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+    /// orientation is always applied, and the embedded thumbnail always dropped.
     #[serde(default)]
     #[param(inline, required = false)]
     pub metadata: MetadataChoice,

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
 use retouch_core::orders::OrderStatus;
 use retouch_core::users::User;
 use serde::Serialize;
@@ -14,7 +13,6 @@ use uuid::Uuid;
 use super::caller::TokenUser;
 use super::problem::Problem;
 use super::request::{Path, RequestPreferences, header_text};
-use super::run::no_store;
 use crate::error::ApiError;
 use crate::payments::SessionStatus;
 use crate::state::App;
@@ -61,7 +59,7 @@ pub async fn buy_pack_1(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 1, &preferences).await
 }
 
@@ -73,7 +71,7 @@ pub async fn get_pack_1(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 1, &preferences).await
 }
 
@@ -86,7 +84,7 @@ pub async fn buy_pack_2(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 2, &preferences).await
 }
 
@@ -98,7 +96,7 @@ pub async fn get_pack_2(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 2, &preferences).await
 }
 
@@ -111,7 +109,7 @@ pub async fn buy_pack_3(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 3, &preferences).await
 }
 
@@ -123,7 +121,7 @@ pub async fn get_pack_3(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     preferences: RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     open_page(&app, &user, 3, &preferences).await
 }
 
@@ -132,11 +130,9 @@ async fn open_page(
     user: &User,
     pack: u8,
     preferences: &RequestPreferences,
-) -> Result<Response, ApiError> {
+) -> Result<Json<CheckoutPageView>, ApiError> {
     let url = buy_credits(app, user, pack, preferences.idempotency_key.as_deref()).await?;
-    let mut response = Json(CheckoutPageView { url }).into_response();
-    no_store(&mut response);
-    Ok(response)
+    Ok(Json(CheckoutPageView { url }))
 }
 
 /// The header of `create-checkout-session`, for the `OpenAPI` document.
@@ -190,11 +186,9 @@ pub async fn session_status(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     Path(session): Path<String>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<PaymentStatusView>, ApiError> {
     let state = checkout_state(&app, user.id, &session).await?;
-    let mut response = Json(PaymentStatusView::from(state)).into_response();
-    no_store(&mut response);
-    Ok(response)
+    Ok(Json(state.into()))
 }
 
 /// The acknowledgment of a message.

@@ -1,4 +1,4 @@
-//! `/api/preview`: a picture for the screen, of a file that a browser may not show, such as HEIC.
+//! `/api/preview`: previews of files that a browser may not be able to display, such as HEIC.
 
 use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Multipart, State};
@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::preview_picture::preview_picture;
 
-/// Returns what browsers can show of a picture before it is uploaded: at most 1,600 pixels per side. Counts as an upload,
+/// Returns a preview of a picture that browsers can display before the upload: at most 1,600 pixels per side. Counts as an upload,
 /// works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
 #[utoipa::path(post, path = "/api/preview", tag = "images",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
@@ -33,7 +33,6 @@ pub async fn preview(
     let preview = preview_picture(&app, (user.map(|user| user.id), address), file).await?;
     let headers = [
         (header::CONTENT_TYPE.as_str(), preview.content_type.to_owned()),
-        (header::CACHE_CONTROL.as_str(), "no-store".to_owned()),
         ("x-width", preview.width.to_string()),
         ("x-height", preview.height.to_string()),
     ];

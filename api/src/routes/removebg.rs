@@ -28,7 +28,6 @@ use utoipa::ToSchema;
 
 use super::caller::KeyUser;
 use super::request::{RequestPreferences, header_text};
-use super::run::no_store;
 use crate::error::ApiError;
 use crate::rate_limits::Allowance;
 use crate::state::App;
@@ -136,9 +135,7 @@ async fn run(
     } else {
         ([(header::CONTENT_TYPE, cutout.content_type)], cutout.bytes).into_response()
     };
-    no_store(&mut response);
     let headers = response.headers_mut();
-    headers.insert(header::VARY, HeaderValue::from_static("authorization, x-api-key, accept"));
     headers.insert("x-credits-charged", HeaderValue::from(charged));
     headers.insert("x-width", HeaderValue::from(cutout.width));
     headers.insert("x-height", HeaderValue::from(cutout.height));
@@ -232,7 +229,6 @@ pub async fn account(caller: Result<KeyUser, ApiError>) -> Result<Response, Refu
     let api = AccountApi { free_calls: 0, sizes: "all" };
     let attributes = AccountAttributes { credits, api };
     let mut response = Json(AccountView { data: AccountData { attributes } }).into_response();
-    no_store(&mut response);
     cors::allow_any_origin(response.headers_mut());
     Ok(response)
 }

@@ -23,7 +23,6 @@ use super::metadata::{MetadataChoice, MetadataQuery};
 use super::multipart::{UploadedFinish, multipart, uploaded_finish};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
-use super::run::no_store;
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
@@ -186,7 +185,6 @@ fn attachment(result: &ResultImage, file: FinishedFile) -> Response {
 }
 
 fn add_headers(response: &mut Response, result: &ResultImage, content_type: &'static str) {
-    no_store(response);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     let disposition = format!("attachment; filename=\"{}\"", file_name(result, content_type));

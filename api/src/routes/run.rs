@@ -1,7 +1,7 @@
 //! The handlers that the routes of all tools share: running a tool, listing and deleting results.
 
 use axum::Json;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::db;
@@ -21,7 +21,7 @@ use crate::usecases::run_tool::{RunOutcome, RunRequest, results_of, run_tool};
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "documents headers that an extractor reads")]
 pub struct RunHeaders {
-    /// Makes a repeat return the first response.
+    /// A repeated request with the same key gets the first response.
     #[param(rename = "Idempotency-Key")]
     idempotency_key: Option<String>,
     /// `respond-async` to get the job immediately.
@@ -112,12 +112,12 @@ pub async fn delete(
 
 /// Returns 200 with the new results, or 202 with the job if it has not ended.
 pub async fn respond(app: &App, outcome: RunOutcome) -> Result<Response, ApiError> {
-    let mut response = match outcome {
-        RunOutcome::Done(results) => Json(ResultView::list(&results, &app.signer)).into_response(),
-        RunOutcome::Pending(job) => accepted(app, &job).await?,
-    };
-    no_store(&mut response);
-    Ok(response)
+    match outcome {
+        RunOutcome::Done(results) => {
+            Ok(Json(ResultView::list(&results, &app.signer)).into_response())
+        }
+        RunOutcome::Pending(job) => accepted(app, &job).await,
+    }
 }
 
 /// Returns 202 with the job and its location.
@@ -126,13 +126,6 @@ pub async fn accepted(app: &App, job: &Job) -> Result<Response, ApiError> {
     let location = (header::LOCATION, format!("/api/jobs/{}", job.id));
     let applied = (HeaderName::from_static("preference-applied"), "respond-async".to_owned());
     Ok((StatusCode::ACCEPTED, [location, applied], body).into_response())
-}
-
-/// Forbids caching: a GET that spends credits must always reach the API.
-pub fn no_store(response: &mut Response) {
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::VARY, HeaderValue::from_static("authorization, x-api-key, prefer"));
 }
 
 /// Returns the job with its results, estimate and progress.

@@ -51,6 +51,5 @@ pub async fn sample_upscale(
     let file = uploaded_file(multipart(body)?, MAX_BYTES).await?;
     let caller = (user.map(|user| user.id), address);
     let png = sample(&app, caller, file, query.factor, (query.width, query.height)).await?;
-    let headers = [(header::CONTENT_TYPE, "image/png"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, png).into_response())
+    Ok(([(header::CONTENT_TYPE, "image/png")], png).into_response())
 }

@@ -36,6 +36,5 @@ pub async fn select_in_image(
     let image = image.ok_or(ApiError::NotFound("Image"))?;
     let Json(clicks) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let png = select(&app, user.id, image, clicks).await?;
-    let headers = [(header::CONTENT_TYPE, "image/png"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, png).into_response())
+    Ok(([(header::CONTENT_TYPE, "image/png")], png).into_response())
 }

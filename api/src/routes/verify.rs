@@ -2,7 +2,6 @@
 
 use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Multipart, State};
-use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use retouch_credentials::{
     Action, Claim, Ingredient, Problem as Fault, Report, Signature, SourceType, State as Trust,
@@ -14,12 +13,11 @@ use super::body::IncomingBody;
 use super::caller::{ClientAddress, OptionalUser};
 use super::multipart::{FileUpload, multipart, uploaded_file};
 use super::problem::Problem;
-use super::run::no_store;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::verify_picture::verify_picture;
 
-/// The marks of a picture. All texts come from the file.
+/// The marks of a picture. All text comes from the file.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
@@ -133,15 +131,13 @@ pub async fn verify(
     ClientAddress(address): ClientAddress,
     incoming: Option<Extension<IncomingBody>>,
     body: Result<Multipart, MultipartRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<Verification>, ApiError> {
     let mut file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
     if let Some(Extension(incoming)) = incoming {
         incoming.hand_over(vec![&mut file]);
     }
     let report = verify_picture(&app, (user.map(|user| user.id), address), file).await?;
-    let mut response = Json(Verification::from(report)).into_response();
-    no_store(&mut response);
-    Ok(response)
+    Ok(Json(report.into()))
 }
 
 impl From<Report> for Verification {

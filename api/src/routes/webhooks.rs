@@ -6,7 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use retouch_core::webhooks::{
@@ -93,7 +93,7 @@ pub struct WebhookWithSecretView {
 impl WebhookWithSecretView {
     fn response(status: StatusCode, (webhook, secret): (Webhook, String)) -> Response {
         let view = Self { view: webhook.into(), secret };
-        (status, [(header::CACHE_CONTROL, "no-store")], Json(view)).into_response()
+        (status, Json(view)).into_response()
     }
 }
 

@@ -15,7 +15,6 @@ use uuid::Uuid;
 use crate::error::ApiError;
 use crate::routes::caller::SignedIn;
 use crate::routes::problem::Problem;
-use crate::routes::run::no_store;
 use crate::state::App;
 use crate::usecases::archive_images::{self, Include};
 use crate::usecases::run_tool::announce_canceled;
@@ -120,9 +119,7 @@ pub async fn download_images(
         (header::CONTENT_TYPE, "application/zip"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"retouch-images.zip\""),
     ];
-    let mut response = (headers, Body::from_stream(chunks)).into_response();
-    no_store(&mut response);
-    Ok(response)
+    Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
 fn checked(ids: Vec<Uuid>, max: usize) -> Result<Vec<ImageId>, ApiError> {

@@ -122,7 +122,6 @@ impl IntoResponse for Refusal {
         let body = Json(RefusalBody { errors: vec![self.reason] });
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.retry_after_secs {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
