@@ -205,7 +205,8 @@ pub struct LimitsConfig {
     /// Free runs per hour and IP address of visitors.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
     pub visitor_runs_per_hour: u32,
-    /// Uploads per hour and IP address of visitors, including rejected ones. As many samples are allowed besides.
+    /// Uploads per hour and IP address of visitors, including rejected ones. Samples have a separate limit of the same
+    /// size.
     #[arg(long, env = "RETOUCH_VISITOR_UPLOADS_PER_HOUR", default_value_t = 60)]
     pub visitor_uploads_per_hour: u32,
     /// Runs per minute and user, in browsers and programs together.

@@ -68,7 +68,7 @@ impl DecodeBudget {
         self.run_in(memory, work).await
     }
 
-    /// Reserves memory, for which it waits as long as the operator wants.
+    /// Reserves memory, waiting as long as the setting allows.
     ///
     /// # Errors
     /// Same as [`Self::reserve`].
@@ -100,10 +100,10 @@ impl DecodeBudget {
         Ok((work.await, memory))
     }
 
-    /// Reserves memory, for which it waits up to `wait`.
+    /// Reserves memory, waiting up to `wait`.
     ///
     /// # Errors
-    /// [`ApiError::Unprocessable`] if there can never be as much, [`ApiError::Unavailable`] if it waited too long.
+    /// [`ApiError::Unprocessable`] if it exceeds the whole budget, [`ApiError::Unavailable`] if it is not free in time.
     pub async fn reserve(&self, bytes: u64, wait: Duration) -> Result<Memory, ApiError> {
         if !self.fits(bytes) {
             let detail = "This image takes more memory than the server has for one. Please send it with fewer pixels.";

@@ -1,4 +1,4 @@
-//! Shares what a process has little of, such as memory for uploads or connections, fairly between client addresses.
+//! Shares scarce resources, such as upload memory and connections, fairly among client addresses.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,8 +8,7 @@ use bytes::Bytes;
 
 /// A number of units, of which an address may use half of what the others leave.
 ///
-/// So an address that comes alone gets half of all, the next one a quarter. Whatever a few addresses take, a newcomer
-/// finds room.
+/// A lone address can take half of the budget, the next one a quarter. Whatever a few addresses take, a newcomer finds room.
 pub struct FairBudget {
     limit: usize,
     used: Mutex<Used>,

@@ -82,7 +82,7 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
     let _telemetry = telemetry::start(&config.telemetry, "retouch-api")?;
     let app = App::new(config, Clock::system())?;
     let Support { heic, avif, detail } = app.heif.support().await;
-    tracing::info!(heic, avif, detail, "Looked for a decoder of HEIC and AVIF");
+    tracing::info!(heic, avif, detail, "Checked for HEIC and AVIF decoders");
     app.job_events.start(app.queue.clone());
     tokio::spawn(metrics::watch(app.clone()));
     tokio::spawn(upkeep::run(app.clone()));

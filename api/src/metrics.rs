@@ -13,7 +13,7 @@ use crate::state::App;
 use workers::WorkerGauges;
 
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How often the gauges of the books are updated, and one of the processes looks whether an audit is due.
+/// How often the ledger's gauges are updated and one process checks whether an audit is due.
 const BOOKS_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Measures a request under its route; raw paths would create a time series per image.
@@ -28,7 +28,7 @@ pub async fn measure_request(route: MatchedPath, request: Request, next: Next) -
 
 /// Updates the gauges until the process stops.
 pub async fn watch(app: App) {
-    // Beside each other, because an audit takes many statements.
+    // Concurrently, because an audit takes many statements.
     let both = async { tokio::join!(watch_queue(&app), watch_books(&app)) };
     app.stopping.run_until_cancelled(both).await;
 }

@@ -49,7 +49,7 @@ pub struct Parts {
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
     pub site: SiteConfig,
-    /// Marks files as the operator wants it.
+    /// Marks files as the operator has configured.
     pub credentials: Credentials,
     /// Reads the marks of files.
     pub verifier: Verifier,

@@ -19,7 +19,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns whether the met demands suffice to take jobs of a class. A class requires all of its demands; Magic Fix
+    /// Returns whether meeting these demands is enough to take jobs of a class. A class requires all of its demands; Magic Fix
     /// requires one mode, because the API accepts only jobs whose mode a worker serves.
     pub fn suffice_for(class: JobClass, is_met: impl Fn(Self) -> bool) -> bool {
         let demands = Self::of_class(class);

@@ -312,7 +312,8 @@ impl Tenant {
         Ok(wait)
     }
 
-    /// Reserves memory if it is free now. Asks nobody to give way, and is the last one to be asked. Returns whether it did.
+    /// Reserves memory if it is free now. Never asks other models to give way, and is itself asked last. Returns whether it
+    /// reserved the memory.
     pub fn try_acquire(&self, bytes: u64) -> bool {
         let shared = &self.memory.0;
         let mut state = shared.lock();

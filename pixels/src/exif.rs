@@ -1,7 +1,7 @@
 //! Keeps the EXIF metadata of a photo (EXIF 2.32, TIFF 6.0) on request: time, place, camera, author.
 //!
 //! The block is changed in place, because makers' notes refer to places in it. It loses what would be wrong in another
-//! file: the turn, which is applied to the pixels, and the thumbnail, which shows the picture before. Sizes are
+//! file: the orientation, which is applied to the pixels, and the thumbnail, which shows the original. Sizes are
 //! corrected for each file.
 
 use std::io::Cursor;

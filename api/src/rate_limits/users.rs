@@ -19,15 +19,15 @@ pub struct UserLimits {
     pub selections: UserLimit,
     /// Samples of upscales.
     pub samples: UserLimit,
-    /// Files that are rendered of results. One takes about as much CPU time as an upload.
+    /// Files rendered from results. One takes about as much CPU time as an upload.
     pub renders: UserLimit,
     /// Payment pages that are opened at the provider.
     pub purchases: UserLimit,
-    /// Payments about which the provider is asked.
+    /// Payments that we look up at the provider.
     pub payment_checks: UserLimit,
-    /// Deliveries that a user asks for.
+    /// Deliveries that a user triggers.
     pub deliveries: UserLimit,
-    /// Addresses that a user gives webhooks.
+    /// Webhook addresses that a user sets.
     pub webhook_addresses: UserLimit,
 }
 

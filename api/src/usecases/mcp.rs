@@ -116,7 +116,7 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
         Action::Fix { prompt, area, is_mask_exact } => {
             key.add(&prompt).add(area.content()).add(format!("{is_mask_exact:?}"));
             let key = key.finish();
-            // Making a mask of clicks takes a worker's time, and may give another mask.
+            // Turning clicks into a mask takes a worker's time and may give a different mask.
             let window = app.limits.repeat_window();
             if let Some(job) = db::within(jobs::repeated(&app.pool, user.id, &key, window)).await? {
                 started.send_replace(Some(job.id));

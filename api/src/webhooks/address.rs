@@ -174,7 +174,7 @@ pub enum ResolveError {
     Dns(#[source] io::Error),
 }
 
-/// Resolves names for an HTTP client, which connects only to the results. Literal addresses do not come here:
+/// Resolves names for an HTTP client, which connects only to the results. Literal IP addresses never get here:
 /// [`AddressRules::parse`] checks them.
 #[derive(Clone, Debug)]
 pub struct Resolver {

@@ -46,8 +46,8 @@ const fn lookups(lane: Lane) -> usize {
     2 * places(lane).0
 }
 
-/// Returns how many deliveries may start beside `taken` ones: so many that each finds one of the `free` permits for a lookup at
-/// once. Waiting for one would use up the time of the attempt.
+/// Returns how many more deliveries may start while `taken` are in flight, so that each gets one of the `free` lookup permits
+/// immediately. Waiting for a permit would use up the time of the attempt.
 const fn room(lane: Lane, taken: usize, free: usize) -> usize {
     let (places, lookups) = (places(lane).0.saturating_sub(taken), free.saturating_sub(taken));
     if places < lookups { places } else { lookups }
@@ -66,7 +66,7 @@ pub async fn run(app: App) {
     let mut flights = Flights::default();
     let mut rounds = tokio::time::interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Whether more may be due than there was room for.
+    // Whether deliveries may be due that did not fit.
     let mut has_more = false;
     loop {
         let is_round = tokio::select! {
@@ -240,7 +240,7 @@ impl Exit {
             Client::builder()
                 .user_agent("Retouch-Webhooks/1")
                 .redirect(redirect::Policy::none())
-                // A proxy would connect to what nobody has checked.
+                // A proxy would connect to addresses that we have not checked.
                 .no_proxy()
                 // A new connection for each attempt, so that each checks the addresses of its host.
                 .pool_max_idle_per_host(0)
@@ -295,7 +295,7 @@ fn problem_of(error: &reqwest::Error) -> DeliveryProblem {
         if current.is::<rustls::Error>() {
             return DeliveryProblem::Tls;
         }
-        // An I/O error hides what it was made of from `source`.
+        // `io::Error::source` skips the error that it wraps.
         let inner = current.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         cause = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| current.source());
     }

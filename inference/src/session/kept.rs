@@ -100,7 +100,7 @@ impl<B> KeptShapes<B> {
         Ok(self.bindings.last_mut())
     }
 
-    /// Prepares for an unbound run with inputs that `fits` tells from those of other shapes. A graph cannot be replayed
+    /// Prepares for an unbound run; `fits` recognizes the bindings of its shapes. A graph cannot be replayed
     /// after one of another shape: cuDNN then plans its convolutions anew, and may unload the recorded kernels.
     pub fn prepare_unbound(&mut self, fits: impl FnMut(&B) -> bool) {
         if self.has_graphs && !self.bindings.iter().any(fits) {
