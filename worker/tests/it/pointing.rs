@@ -215,7 +215,7 @@ async fn wrong_manifests_are_refused_with_the_field_to_change() {
             "[decoder]\nscores = \"masks\"\n\n[input]",
             "output \"masks\" has 4 axes, but must hold floats along 2",
         ),
-        ("divide_by = 255", "divide_by = 1e30", "a click on a disc selects the whole picture"),
+        ("divide_by = 255", "divide_by = 1e30", "input.std is 1, but samples are 0 to 0.0000"),
         ("[input]", "[decoder]\npoint = \"points\"\n\n[input]", "unknown field `point`"),
     ] {
         let models = models(SELECT, &[(from, to)]);
