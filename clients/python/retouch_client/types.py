@@ -369,7 +369,7 @@ class PromptMeaning(TypedDict):
 
 class PromptView(TypedDict):
     """
-    A prompt to look at.
+    A prompt to interpret.
     """
 
     prompt: str
@@ -1027,7 +1027,7 @@ class AccountExport(TypedDict):
 
 class Verification(TypedDict):
     """
-    The marks of a picture. All texts come from the file.
+    The marks of a picture. All text comes from the file.
     """
 
     claim: NotRequired[VerifiedClaim | None]

@@ -558,7 +558,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns what browsers can show of a picture before it is uploaded: at most 1,600 pixels per side. Counts as an upload,
+         * Returns a preview of a picture that browsers can display before the upload: at most 1,600 pixels per side. Counts as an upload,
          *     works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
          */
         post: operations["preview"];
@@ -1816,7 +1816,7 @@ export interface components {
              */
             problem?: string | null;
         };
-        /** @description A prompt to look at. */
+        /** @description A prompt to interpret. */
         PromptView: {
             /** @example remove the object */
             prompt: string;
@@ -2214,7 +2214,7 @@ export interface components {
              */
             reserved: number;
         };
-        /** @description The marks of a picture. All texts come from the file. */
+        /** @description The marks of a picture. All text comes from the file. */
         Verification: {
             claim?: components["schemas"]["VerifiedClaim"] | null;
             /** @description Whether the source type means that a trained model made the picture, or parts of it. */
@@ -3145,8 +3145,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whether what the camera wrote into the file (EXIF) stays: date, camera, settings, author, and the place. `strip` by
-                 *     default. The turn is always applied, and the embedded thumbnail always dropped.
+                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+                 *     orientation is always applied, and the embedded thumbnail always dropped.
                  */
                 metadata?: "strip" | "keep";
             };
@@ -3673,7 +3673,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -4648,8 +4648,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whether what the camera wrote into the file (EXIF) stays: date, camera, settings, author, and the place. `strip` by
-                 *     default. The turn is always applied, and the embedded thumbnail always dropped.
+                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+                 *     orientation is always applied, and the embedded thumbnail always dropped.
                  */
                 metadata?: "strip" | "keep";
             };
@@ -4749,7 +4749,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -4867,7 +4867,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -4985,7 +4985,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5103,7 +5103,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5388,7 +5388,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5506,7 +5506,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5624,7 +5624,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5742,7 +5742,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5860,7 +5860,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
@@ -5978,7 +5978,7 @@ export interface operations {
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first response. */
+                /** @description A repeated request with the same key gets the first response. */
                 "Idempotency-Key"?: string | null;
                 /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
