@@ -1,6 +1,6 @@
 # The images of Retouch: api (with the page), worker-cpu, worker-cuda, and models (fetches the model files).
 #
-#   docker build --target api -t retouch/api .
+#   docker build --target api -t localhost/retouch/api .
 #
 # There is no `# syntax=` line, because it would pull another image. All downloads are pinned, by a lock file or by sha256,
 # and kept in the caches of BuildKit.
