@@ -173,7 +173,7 @@ impl Flux2Klein {
             }
         }
         let image = self.decoder.run(&unpacked(&latents, height, width))?;
-        Ok(Generated { image, prompt_tokens_cut: 0, negative_tokens_cut: 0 })
+        Ok(Generated { image, prompt_tokens_cut: 0 })
     }
 }
 

@@ -104,6 +104,4 @@ pub struct Generated {
     pub image: Array3<f32>,
     /// Tokens cut from the end of the prompt because the text encoder has no room for them.
     pub prompt_tokens_cut: usize,
-    /// The same for the negative prompt.
-    pub negative_tokens_cut: usize,
 }

@@ -39,7 +39,9 @@ use super::recent_texts::RecentTexts;
 use super::request::{Generated, Request, StepCallback};
 use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
-use super::tokenizer::Tokens;
+
+/// The most windows of a text. A prompt of 500 characters has about 120 tokens in English, and up to 300 in other languages.
+const MAX_WINDOWS: usize = 4;
 
 /// An opened Stable Diffusion inpainting model.
 pub struct SdInpaint {
@@ -167,7 +169,7 @@ impl SdInpaint {
     }
 
     /// Repaints the masked parts of several pictures, as [`Self::inpaint`] does with each. The results have the same order.
-    /// All must have the same size, number of steps, and first step. Calls `heartbeat` after the encoding and the decoding
+    /// All must have the same size, number of steps, first step, and number of [windows](Self::windows). Calls `heartbeat` after the encoding and the decoding
     /// of each picture: for a large batch, these take longer than a step.
     pub fn inpaint_together(
         &mut self,
@@ -214,17 +216,18 @@ impl SdInpaint {
         }
         let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
         let negative = is_guided.then(|| request.negative_prompt.clone());
+        let most = self.most_windows();
         let texts = self.recent.get_or_embed(
             (negative, request.prompt.clone()),
             |(negative, prompt)| {
-                let embedded = self.texts.embed(negative.as_deref(), prompt)?;
+                let embedded = self.texts.embed(negative.as_deref(), prompt, most)?;
                 let bytes = embedded.bytes();
                 Ok::<_, DiffusionError>((embedded, bytes))
             },
         )?;
         let fixed = self.fixed_channels(request)?;
         let latents = self.first_latents(request, schedule.as_ref(), first, item.noise)?;
-        Ok(Begun { place, item, first, schedule, is_guided, texts, fixed, latents })
+        Ok(Begun { place, item, first, schedule, texts, fixed, latents })
     }
 
     /// Takes all steps. A painting that fails or is canceled moves from `going` to `ended`.
@@ -266,26 +269,36 @@ impl SdInpaint {
     }
 
     fn finish(&mut self, begun: &Begun<'_>) -> Result<Generated, DiffusionError> {
-        let cut = &begun.texts.cut;
-        Ok(Generated {
-            image: self.decode(&begun.latents)?,
-            prompt_tokens_cut: cut.last().copied().unwrap_or(0),
-            negative_tokens_cut: if begun.is_guided { cut[0] } else { 0 },
-        })
+        let image = self.decode(&begun.latents)?;
+        Ok(Generated { image, prompt_tokens_cut: begun.texts.cut })
     }
 
-    /// Embeds the negative prompt, if given, and the prompt, one row each.
+    /// Returns how many windows a text may have.
+    fn most_windows(&self) -> usize {
+        if self.unet.takes_long_texts() { MAX_WINDOWS } else { 1 }
+    }
+
+    /// Returns how many windows of the text encoder a request takes. In a batch, all must take the same.
+    ///
+    /// # Errors
+    /// [`DiffusionError::Request`] if a text cannot be encoded.
+    pub fn windows(&self, negative: &str, prompt: &str) -> Result<usize, DiffusionError> {
+        self.texts.windows(Some(negative), prompt, self.most_windows())
+    }
+
+    /// Embeds the negative prompt, if given, and the prompt, one row of one window each.
     pub(super) fn embed(
         &mut self,
         negative: Option<&str>,
         prompt: &str,
     ) -> Result<EmbeddedTexts, DiffusionError> {
-        self.texts.embed(negative, prompt)
+        self.texts.embed(negative, prompt, 1)
     }
 
-    /// Returns a text's ids for the first text encoder, and for the second one if there is one.
-    pub(super) fn tokens(&self, text: &str) -> Result<Vec<Tokens>, DiffusionError> {
-        self.texts.tokens(text)
+    /// Returns the ids of a text's first window for the first text encoder, and for the second one if there is one.
+    pub(super) fn tokens(&self, text: &str) -> Result<Vec<Vec<i64>>, DiffusionError> {
+        let tokens = self.texts.tokens(text, 1)?;
+        Ok(tokens.into_iter().flat_map(|tokens| tokens.windows).collect())
     }
 
     /// Returns the five channels that stay the same in every step: the mask, and the latents of the picture without the

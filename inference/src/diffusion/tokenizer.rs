@@ -14,11 +14,11 @@ use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 use super::error::DiffusionError;
 use super::json;
 
-/// A text as token ids of the length that the text encoder expects.
+/// A text as token ids, in windows of the length that the text encoder expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// The ids: begin, text, end, padding.
-    pub ids: Vec<i64>,
+    /// The windows, at least one: begin, a piece of the text, end, padding.
+    pub windows: Vec<Vec<i64>>,
     /// Tokens cut from the end of the text.
     pub cut: usize,
 }
@@ -35,6 +35,8 @@ pub struct ClipTokenizer {
 
 const BEGIN: &str = "<|startoftext|>";
 const END: &str = "<|endoftext|>";
+/// The end of tokens that end a word.
+const WORD_END: &str = "</w>";
 
 impl ClipTokenizer {
     /// Opens a `tokenizer/` folder: `tokenizer.json`, or `vocab.json` and `merges.txt`. The padding token is that of
@@ -76,31 +78,46 @@ impl ClipTokenizer {
         let begin = id(settings.token("bos_token").unwrap_or(BEGIN))?;
         let end = id(end_token)?;
         let pad = id(settings.token("pad_token").unwrap_or(end_token))?;
-        let length = settings.length().map_or(length, |own| own.min(length)).max(2);
+        let length = settings.length().map_or(length, |own| own.min(length)).max(3);
         Ok(Self { tokenizer, begin, end, pad, length })
     }
 
-    /// Returns the number of ids per text.
+    /// Returns the number of ids per window.
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Encodes a text, cut or padded to the length.
+    /// Encodes a text in up to `most` windows; what does not fit is cut. No word is split between two windows, unless it
+    /// fills one.
     ///
     /// # Errors
     /// [`DiffusionError::Request`] if the text cannot be encoded.
-    pub fn encode(&self, text: &str) -> Result<Tokens, DiffusionError> {
+    pub fn encode(&self, text: &str, most: usize) -> Result<Tokens, DiffusionError> {
         let encoding = self.tokenizer.encode(text, false).map_err(|error| {
             DiffusionError::Request(format!("the prompt cannot be tokenized: {error}"))
         })?;
-        let words = encoding.get_ids();
-        let fitting = words.len().min(self.length - 2);
+        let (ids, tokens) = (encoding.get_ids(), encoding.get_tokens());
+        let (room, mut windows, mut start) = (self.length - 2, Vec::new(), 0);
+        while windows.is_empty() || start < ids.len() && windows.len() < most {
+            let full = ids.len().min(start + room);
+            let is_last = full == ids.len() || windows.len() + 1 == most;
+            let ends_word = |at: &usize| tokens[at - 1].ends_with(WORD_END);
+            let whole = (start + 1..=full).rev().find(ends_word);
+            let end = if is_last { full } else { whole.unwrap_or(full) };
+            windows.push(self.window(&ids[start..end]));
+            start = end;
+        }
+        Ok(Tokens { windows, cut: ids.len() - start })
+    }
+
+    /// Returns a window with a piece of a text, which may be empty.
+    pub fn window(&self, piece: &[u32]) -> Vec<i64> {
         let mut ids = Vec::with_capacity(self.length);
         ids.push(self.begin);
-        ids.extend(words[..fitting].iter().map(|id| i64::from(*id)));
+        ids.extend(piece.iter().map(|id| i64::from(*id)));
         ids.push(self.end);
         ids.resize(self.length, self.pad);
-        Ok(Tokens { ids, cut: words.len() - fitting })
+        ids
     }
 }
 

@@ -135,6 +135,12 @@ impl InpaintPainter {
         self.contract.strength.get(&mode).copied()
     }
 
+    /// Returns how many windows of the text encoder a crop's prompt takes.
+    fn windows(&self, painting: &Painting) -> Option<usize> {
+        let Pipeline::Sd(sd) = &self.pipeline else { return None };
+        sd.windows(&self.contract.sampling.negative_prompt, &self.prompt(painting)).ok()
+    }
+
     /// Returns the first step of a crop.
     fn first_step(&self, painting: &Painting) -> Option<usize> {
         let strength = self.strength(painting.mode)?;
@@ -158,6 +164,7 @@ impl Painter for InpaintPainter {
         self.takes_batches()
             && (first.width, first.height) == (other.width, other.height)
             && self.first_step(first) == self.first_step(other)
+            && self.windows(first) == self.windows(other)
     }
 
     fn paint_together(

@@ -296,7 +296,7 @@ fn without_guidance_the_negative_prompt_is_not_run() {
 fn a_prompt_is_embedded_once_until_it_changes() {
     for folder in [sd(), sdxl()] {
         let mut model = SdInpaint::open(&folder, &runtime()).unwrap();
-        let cut = request(&"flower ".repeat(120));
+        let cut = request(&"flower ".repeat(400));
         let mut embeds = |request: &Request| {
             let before = model.run_times()[1];
             assert_eq!(before.0, "text_encoder");
@@ -321,8 +321,27 @@ fn a_prompt_is_embedded_once_until_it_changes() {
 #[test]
 fn cut_tokens_are_counted() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
-    let request = Request { steps: 1, ..request(&"flower ".repeat(120)) };
+    let request = Request { steps: 1, ..request(&"flower ".repeat(400)) };
     assert!(paint(&mut model, &request, 1).unwrap().prompt_tokens_cut > 0);
+}
+
+#[test]
+fn the_end_of_a_long_prompt_counts() {
+    let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
+    let mut painted = |end: &str| {
+        let request = request(&("flower ".repeat(100) + end));
+        let painted = paint(&mut model, &request, 1).unwrap();
+        assert_eq!(painted.prompt_tokens_cut, 0);
+        painted.image
+    };
+    assert!(mean_difference(&painted("with a cat"), &painted("in the snow")) > 0.5);
+    let text = "flower ".repeat(100);
+    assert_eq!(model.windows("", &text).unwrap(), 2);
+    assert_eq!(model.windows(&text, "flower").unwrap(), 2, "both texts get as many");
+    // Its net takes texts of one window.
+    let mut model = SdInpaint::open(&sdxl(), &runtime()).unwrap();
+    assert_eq!(model.windows("", &text).unwrap(), 1);
+    assert!(paint(&mut model, &request(&text), 1).unwrap().prompt_tokens_cut > 0);
 }
 
 #[test]

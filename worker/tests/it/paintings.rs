@@ -141,6 +141,20 @@ async fn waiting_crops_that_line_up_run_as_a_batch_and_each_is_what_it_is_alone(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crops_with_prompts_of_different_lengths_run_apart() {
+    let (runtime, model) = load(3, RunFaults::default()).await;
+    let before = runs(&runtime);
+    let others = [1, 100, 1, 100].map(|words| {
+        let caption = "flower ".repeat(words);
+        (Painting { caption, ..painting(&model, 1) }, unwatched())
+    });
+    let painted = paint_while_busy(&model, others.into()).await;
+    assert!(painted.iter().all(Result::is_ok));
+    // The first one, the two short ones, and the two long ones.
+    assert_eq!(runs(&runtime) - before - 1, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_canceled_crop_leaves_its_batch() {
     let (runtime, model) = load(3, RunFaults::default()).await;
     let (_, alone) = load(1, RunFaults::default()).await;

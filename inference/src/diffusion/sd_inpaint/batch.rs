@@ -36,7 +36,6 @@ pub(super) struct Begun<'a> {
     pub(super) item: BatchItem<'a>,
     pub(super) first: usize,
     pub(super) schedule: Box<dyn Scheduler + Send>,
-    pub(super) is_guided: bool,
     pub(super) texts: Arc<EmbeddedTexts>,
     /// The channels after the latents in the net's input.
     pub(super) fixed: Array4<f32>,

@@ -1,4 +1,7 @@
 //! The text encoders of Stable Diffusion: one, or the two of SDXL.
+//!
+//! An encoder takes 75 tokens at a time. A longer text is encoded in several windows, whose hidden states are joined: the
+//! `UNet` attends to all of them. diffusers cuts such a text, so only texts of one window are compared with it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,12 +21,12 @@ const LENGTH: usize = 77;
 /// Texts as the `UNet` takes them, one row per text.
 #[derive(Clone, Debug)]
 pub(in crate::diffusion) struct EmbeddedTexts {
-    /// The hidden states, `[texts, length, size]`. In SDXL those of both encoders are joined along the last axis.
+    /// The hidden states, `[texts, windows · length, size]`. In SDXL those of both encoders are joined along the last axis.
     pub(in crate::diffusion) states: ArrayD<f32>,
-    /// The pooled output of SDXL's second encoder, `[texts, size]`.
+    /// The pooled output of SDXL's second encoder for the first window, `[texts, size]`.
     pub(in crate::diffusion) pooled: Option<ArrayD<f32>>,
-    /// The tokens cut from the end of each text.
-    pub(in crate::diffusion) cut: Vec<usize>,
+    /// The tokens cut from the end of the prompt.
+    pub(in crate::diffusion) cut: usize,
 }
 
 impl EmbeddedTexts {
@@ -82,39 +85,53 @@ impl TextEncoders {
         Ok(Self { first, second: Some(SecondEncoder { encoder, pooled, zeros_for_empty }) })
     }
 
-    /// Returns a text's ids for the first encoder, and for the second one if there is one.
-    pub(super) fn tokens(&self, text: &str) -> Result<Vec<Tokens>, DiffusionError> {
+    /// Returns a text's ids for the first encoder, and for the second one if there is one, in up to `most` windows.
+    pub(super) fn tokens(&self, text: &str, most: usize) -> Result<Vec<Tokens>, DiffusionError> {
         let second = self.second.as_ref().map(|second| &second.encoder);
         [Some(&self.first), second]
             .into_iter()
             .flatten()
-            .map(|one| one.tokenizer.encode(text))
+            .map(|one| one.tokenizer.encode(text, most))
             .collect()
     }
 
-    /// Embeds the negative prompt, if given, and the prompt.
+    /// Returns how many windows the longer of both texts needs, up to `most`.
+    pub(super) fn windows(
+        &self,
+        negative: Option<&str>,
+        prompt: &str,
+        most: usize,
+    ) -> Result<usize, DiffusionError> {
+        let mut needed = 1;
+        for text in negative.into_iter().chain([prompt]) {
+            let tokens = self.tokens(text, most)?;
+            needed = tokens.iter().map(|tokens| tokens.windows.len()).fold(needed, usize::max);
+        }
+        Ok(needed)
+    }
+
+    /// Embeds the negative prompt, if given, and the prompt, in as many windows as the longer one needs, up to `most`.
     pub(super) fn embed(
         &mut self,
         negative: Option<&str>,
         prompt: &str,
+        most: usize,
     ) -> Result<EmbeddedTexts, DiffusionError> {
+        let windows = self.windows(negative, prompt, most)?;
         let Some(second) = &mut self.second else {
             let texts: Vec<_> = negative.into_iter().chain([prompt]).collect();
-            return self.first.run(&texts, None);
+            return self.first.run(&texts, windows, None);
         };
         let encoded = negative.filter(|text| !(text.is_empty() && second.zeros_for_empty));
         let texts: Vec<_> = encoded.into_iter().chain([prompt]).collect();
-        let EmbeddedTexts { states, mut cut, .. } = self.first.run(&texts, None)?;
-        let more = second.encoder.run(&texts, Some(&second.pooled))?;
+        let EmbeddedTexts { states, cut, .. } = self.first.run(&texts, windows, None)?;
+        let more = second.encoder.run(&texts, windows, Some(&second.pooled))?;
         let joined = concatenate(Axis(2), &[states.view(), more.states.view()]);
         let joined = joined.map_err(|error| {
             let reason = format!("the hidden states of both encoders do not fit: {error}");
             DiffusionError::unsupported(Part::SECOND.net, reason)
         })?;
         let is_zero = negative.is_some() && encoded.is_none();
-        if is_zero {
-            cut.insert(0, 0);
-        }
         let zeros_first = |rows: ArrayD<f32>| if is_zero { after_zeros(&rows) } else { rows };
         Ok(EmbeddedTexts { states: zeros_first(joined), pooled: more.pooled.map(zeros_first), cut })
     }
@@ -185,22 +202,34 @@ impl TextEncoder {
         Ok(Self { tokenizer, net, ids, states })
     }
 
-    /// Embeds some texts. `pooled` is the output with the pooled texts, if it is wanted.
+    /// Embeds some texts, the prompt last, in so many windows. `pooled` is the output with the pooled texts, if it is
+    /// wanted.
     fn run(
         &mut self,
         texts: &[&str],
+        windows: usize,
         pooled: Option<&Port>,
     ) -> Result<EmbeddedTexts, DiffusionError> {
-        let tokens: Vec<Tokens> =
-            texts.iter().map(|text| self.tokenizer.encode(text)).collect::<Result<_, _>>()?;
-        let length = self.tokenizer.length();
-        let ids = Array2::from_shape_fn((texts.len(), length), |(text, at)| tokens[text].ids[at]);
-        let ids = [(&self.ids, Input::Integers(ids.view().into_dyn()))];
-        let wanted: Vec<_> = [Some(&self.states), pooled].into_iter().flatten().collect();
-        let mut made = self.net.run_for(&ids, &wanted)?.into_iter();
-        let states = made.next().unwrap_or_default();
-        let cut = tokens.iter().map(|tokens| tokens.cut).collect();
-        Ok(EmbeddedTexts { states, pooled: made.next(), cut })
+        let encode = |text: &&str| self.tokenizer.encode(text, windows);
+        let tokens: Vec<Tokens> = texts.iter().map(encode).collect::<Result<_, _>>()?;
+        let (length, empty) = (self.tokenizer.length(), self.tokenizer.window(&[]));
+        let (mut states, mut of_first) = (Vec::new(), None);
+        for window in 0..windows {
+            let ids = Array2::from_shape_fn((texts.len(), length), |(text, at)| {
+                tokens[text].windows.get(window).unwrap_or(&empty)[at]
+            });
+            let ids = [(&self.ids, Input::Integers(ids.view().into_dyn()))];
+            let pooled = pooled.filter(|_| window == 0);
+            let wanted: Vec<_> = [Some(&self.states), pooled].into_iter().flatten().collect();
+            let mut made = self.net.run_for(&ids, &wanted)?.into_iter();
+            states.extend(made.next());
+            of_first = of_first.or(made.next());
+        }
+        let views: Vec<_> = states.iter().map(|own: &ArrayD<f32>| own.view()).collect();
+        let states = concatenate(Axis(1), &views)
+            .map_err(|error| DiffusionError::unsupported(self.net.part(), error.to_string()))?;
+        let cut = tokens.last().map_or(0, |tokens| tokens.cut);
+        Ok(EmbeddedTexts { states, pooled: of_first, cut })
     }
 }
 

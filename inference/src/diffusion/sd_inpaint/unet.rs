@@ -117,6 +117,11 @@ impl Unet {
         self.guidance.is_some()
     }
 
+    /// Returns whether the net takes texts of several windows.
+    pub(super) fn takes_long_texts(&self) -> bool {
+        self.states.size(1).is_none()
+    }
+
     /// Returns whether one run can take the rows of several paintings.
     pub(super) fn takes_batches(&self) -> bool {
         let guidance = self.guidance.iter().map(|(port, _)| port);

@@ -15,7 +15,7 @@ fn assert_cases(tokenizer: &ClipTokenizer) {
         let expected: Vec<i64> =
             case["ids"].as_array().unwrap().iter().map(|id| id.as_i64().unwrap()).collect();
         let text = case["text"].as_str().unwrap();
-        assert_eq!(tokenizer.encode(text).unwrap().ids, expected, "{text}");
+        assert_eq!(tokenizer.encode(text, 1).unwrap().windows, [expected], "{text}");
     }
 }
 
@@ -45,12 +45,38 @@ fn vocabulary_and_merges_give_the_same_ids() {
 #[test]
 fn cut_tokens_are_counted() {
     let tokenizer = ClipTokenizer::open(&model().join("tokenizer"), 77).unwrap();
-    let short = tokenizer.encode("cat").unwrap();
-    assert_eq!((short.ids.len(), short.cut), (77, 0));
-    let long = tokenizer.encode(&"!? ".repeat(100)).unwrap();
-    assert_eq!(long.ids.len(), 77);
+    let short = tokenizer.encode("cat", 1).unwrap();
+    assert_eq!((short.windows[0].len(), short.cut), (77, 0));
+    let long = tokenizer.encode(&"!? ".repeat(100), 1).unwrap();
+    assert_eq!(long.windows[0].len(), 77);
     assert!(long.cut >= 25, "{}", long.cut);
-    assert_eq!(long.ids[76], tokenizer.end);
+    assert_eq!(long.windows[0][76], tokenizer.end);
+}
+
+#[test]
+fn a_long_text_fills_several_windows_without_splitting_words() {
+    let tokenizer = ClipTokenizer::open(&model().join("tokenizer"), 9).unwrap();
+    let text = ["cat"; 20].join(" ");
+    let whole = ClipTokenizer::open(&model().join("tokenizer"), 200).unwrap();
+    let whole = whole.encode(&text, 1).unwrap().windows.remove(0);
+    let text_of = |window: &[i64]| -> Vec<i64> {
+        let end = window.iter().position(|id| *id == tokenizer.end).unwrap();
+        window[1..end].to_vec()
+    };
+    let word = text_of(&tokenizer.encode("cat", 1).unwrap().windows[0]);
+    assert!(
+        word.len() > 1 && 7 % word.len() != 0,
+        "a word of several tokens does not fill a window"
+    );
+    let long = tokenizer.encode(&text, 20).unwrap();
+    assert_eq!(long.cut, 0);
+    let pieces: Vec<_> = long.windows.iter().map(|window| text_of(window)).collect();
+    assert_eq!(pieces.concat(), text_of(&whole));
+    assert!(pieces.iter().all(|piece| piece.len() % word.len() == 0), "{pieces:?}");
+    let two = tokenizer.encode(&text, 2).unwrap();
+    assert_eq!(two.windows[0], long.windows[0]);
+    assert_eq!((two.windows.len(), two.cut), (2, 20 * word.len() - pieces[0].len() - 7));
+    assert_eq!(tokenizer.encode("", 3).unwrap().windows, [tokenizer.window(&[])]);
 }
 
 #[test]
@@ -60,8 +86,8 @@ fn the_padding_token_is_read_from_the_settings() {
     fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
     let tokenizer = ClipTokenizer::open(folder.path(), 77).unwrap();
     let exclamation = i64::from(tokenizer.tokenizer.token_to_id("!").unwrap());
-    let tokens = tokenizer.encode("cat").unwrap();
-    assert_eq!((tokens.ids.len(), tokens.ids[76]), (77, exclamation));
+    let window = tokenizer.encode("cat", 1).unwrap().windows.remove(0);
+    assert_eq!((window.len(), window[76]), (77, exclamation));
 }
 
 /// The ids of a text between begin and end, with other settings of the tokenizer.
@@ -72,7 +98,7 @@ fn ids_with(settings: &str, text: &str) -> Vec<i64> {
             let folder = copy_without(&files);
             fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
             let tokenizer = ClipTokenizer::open(folder.path(), 77).unwrap();
-            let ids = tokenizer.encode(text).unwrap().ids;
+            let ids = tokenizer.encode(text, 1).unwrap().windows.remove(0);
             let end = ids.iter().position(|id| *id == tokenizer.end).unwrap();
             ids[1..end].to_vec()
         })
