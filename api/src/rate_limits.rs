@@ -10,7 +10,7 @@ use retouch_core::queue::Queue;
 
 use crate::config::LimitsConfig;
 
-pub use users::{Allowance, RateLimited, UserLimits};
+pub use users::{Allowance, UserLimits};
 pub use visitors::VisitorLimits;
 
 /// All rate limits.

@@ -124,16 +124,7 @@ pub enum InsertOutcome {
 
 /// Inserts an image that was announced and whose objects are written. If it is not inserted, the janitor deletes
 /// its objects.
-pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<InsertOutcome> {
-    insert_within(pool, image, Quota::NONE).await
-}
-
-/// Like [`insert`], unless the owner has no room for it.
-pub async fn insert_within(
-    pool: &PgPool,
-    image: &NewImage,
-    quota: Quota,
-) -> sqlx::Result<InsertOutcome> {
+pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Result<InsertOutcome> {
     let keys = keys_of(image.id);
     let mut tx = db::begin(pool).await?;
     if let Uploader::User(id) | Uploader::Program(id) = image.uploader {

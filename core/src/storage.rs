@@ -277,19 +277,6 @@ impl Storage {
             .map(|request| Some(request.uri().to_owned()))
             .map_err(|error| StorageError::Failed(DisplayErrorContext(&error).to_string()))
     }
-
-    /// Returns all keys in the bucket, for tests.
-    pub async fn keys(&self) -> Result<Vec<String>, StorageError> {
-        let mut pages = self.client.list_objects_v2().bucket(&self.bucket).into_paginator().send();
-        let mut keys = Vec::new();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(failed(Operation::List))?;
-            keys.extend(
-                page.contents().iter().filter_map(|object| object.key()).map(str::to_owned),
-            );
-        }
-        Ok(keys)
-    }
 }
 
 /// Dooms objects: the janitor deletes them, unless a row refers to them. Objects that an image made from a result refers

@@ -76,12 +76,6 @@ pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result
     find(pool, sign_in).await
 }
 
-/// Like [`find_or_create`], without the check for deleted accounts.
-pub async fn sign_in(pool: &PgPool, issuer: &str, subject: &str) -> sqlx::Result<User> {
-    let sign_in = SignIn { issuer, subject, identity_hash: &[], token_issued_at: None };
-    find_or_create(pool, &sign_in).await?.ok_or(sqlx::Error::RowNotFound)
-}
-
 async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
     sqlx::query_as!(
         User,

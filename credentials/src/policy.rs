@@ -75,10 +75,6 @@ enum Key {
 const NOTICE: TimeDelta = TimeDelta::days(14);
 
 impl Credentials {
-    /// Marks nothing.
-    pub const OFF: Self =
-        Self { coverage: Coverage::Off, is_required: false, key: Key::Missing, trust: None };
-
     /// Reads and tests the key. Needs a Tokio runtime if there is a timestamp authority; does not contact it. Does not
     /// fail if the key cannot sign, so that unsigned results are still made: see [`Self::problem`].
     ///

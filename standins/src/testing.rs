@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use retouch_core::config::StorageConfig;
 use retouch_core::credits::{self, Adjusted, Adjustment};
-use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
+use retouch_core::images::{self, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage};
-use retouch_core::{ImageId, JobId, ResultId, UserId, users};
+use retouch_core::users::{self, SignIn, User};
+use retouch_core::{ImageId, JobId, ResultId, UserId};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -71,9 +72,28 @@ pub async fn always_reachable(pool: &PgPool) {
         .expect("updated");
 }
 
+/// Returns the keys of all objects, in order.
+pub async fn object_keys(storage: &Storage) -> Vec<String> {
+    let (mut keys, mut from) = (Vec::new(), None);
+    loop {
+        let page = storage.page("", from, 1000).await.expect("listed");
+        keys.extend(page.objects.into_iter().map(|object| object.key));
+        from = page.next;
+        if from.is_none() {
+            return keys;
+        }
+    }
+}
+
+/// Returns a user, created on the first call.
+pub async fn sign_in(pool: &PgPool, issuer: &str, subject: &str) -> User {
+    let sign_in = SignIn { issuer, subject, identity_hash: &[], token_issued_at: None };
+    users::find_or_create(pool, &sign_in).await.expect("found or created").expect("not deleted")
+}
+
 /// Creates a user with the free credits plus `extra`.
 pub async fn user(pool: &PgPool, name: &str, extra: i32) -> UserId {
-    let user = users::sign_in(pool, ISSUER, name).await.expect("signed in");
+    let user = sign_in(pool, ISSUER, name).await;
     if extra != 0 {
         adjust(pool, user.id, extra).await;
     }
@@ -112,7 +132,10 @@ pub async fn image(
         provenance: None,
     };
     images::announce(pool, id).await.expect("announced");
-    assert_eq!(images::insert(pool, &image).await.expect("inserted"), InsertOutcome::Inserted);
+    assert_eq!(
+        images::insert(pool, &image, Quota::NONE).await.expect("inserted"),
+        InsertOutcome::Inserted
+    );
     id
 }
 

@@ -96,6 +96,7 @@ pub struct VisitorHeaders {
 
 /// The responses of the routes for visitors, for the `OpenAPI` document.
 #[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum VisitorAnswers {
     /// The result.
     #[response(status = 200, content_type = "image/png")]

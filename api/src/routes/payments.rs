@@ -29,6 +29,7 @@ pub struct CheckoutPageView {
 
 /// The error responses of `create-checkout-session`, for the `OpenAPI` document.
 #[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum CheckoutErrors {
     /// The request is malformed.
     #[response(status = 400)]

@@ -31,6 +31,7 @@ pub struct RunHeaders {
 
 /// The responses of run routes, for the `OpenAPI` document.
 #[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum RunAnswers {
     /// The new results.
     #[response(status = 200)]

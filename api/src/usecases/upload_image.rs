@@ -104,7 +104,7 @@ pub async fn upload_with(
         has_preview,
         provenance,
     };
-    match db::within(images::insert_within(&app.pool, &new, app.limits.quota())).await? {
+    match db::within(images::insert(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
         InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
         InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),

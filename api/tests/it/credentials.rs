@@ -10,6 +10,7 @@ use retouch_core::{Clock, images};
 use retouch_credentials::{
     Authority, Leaf, Model, Parent, Report, Signer, SourceType, State, Statement, Verifier,
 };
+use retouch_standins::testing::{object_keys, sign_in};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -113,7 +114,7 @@ async fn an_upload_keeps_what_it_said_of_itself(pool: PgPool) {
 }
 
 async fn app_user(app: &TestApp) -> retouch_core::UserId {
-    retouch_core::users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id
+    sign_in(&app.pool, &app.issuer.url, "ada").await.id
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -254,7 +255,7 @@ async fn anybody_can_verify_a_picture_and_nothing_is_stored(pool: PgPool) {
     let expected = json!({"state": "absent", "source": null, "isSourceClaimed": false, "isGenerated": false,
         "claim": null, "problems": []});
     assert_eq!(nothing, expected);
-    assert_eq!(app.bucket.storage.keys().await.unwrap(), [""; 0]);
+    assert_eq!(object_keys(&app.bucket.storage).await, [""; 0]);
 
     let answer = app.post("/api/verify").file(b"no picture").send().await;
     assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{}", answer.text());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use retouch_api::router;
 use retouch_core::credits::PACKS;
-use retouch_core::{Id, orders, users};
+use retouch_core::{Id, orders};
+use retouch_standins::testing::sign_in;
 use serde_json::Value;
 use sqlx::PgPool;
 
@@ -89,7 +90,7 @@ async fn belongings(pool: PgPool) -> Belongings {
     let done = worker.await.unwrap();
     let waiting = format!("/api/upscale/upscale-ai-2?imageId={image}");
     let job = app.get(&waiting).by(&ada).asynchronously().send().await.json();
-    let user = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap();
+    let user = sign_in(&app.pool, &app.issuer.url, "ada").await;
     let order = orders::place(&app.pool, user.id, &PACKS[0], None).await.unwrap();
     orders::attach_session(&app.pool, order.id, "cs_of_ada", "https://pay.test").await.unwrap();
     let key = app.post("/api/keys").by(&ada).json_body(&serde_json::json!({"name": "mine"}));

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use img_parts::png::{Png, PngChunk};
+use retouch_standins::testing::object_keys;
 use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
@@ -10,7 +11,7 @@ async fn assert_nothing_is_stored(app: &TestApp) {
     let images: i64 =
         sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
     assert_eq!(images, 0);
-    assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+    assert_eq!(object_keys(&app.bucket.storage).await, Vec::<String>::new());
 }
 
 /// Returns a tiny PNG whose header claims `side` × `side` pixels.

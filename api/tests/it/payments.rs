@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retouch_api::usecases::settle_payment::check_pending_payments;
-use retouch_core::{credits, orders, users};
+use retouch_core::{credits, orders};
 use retouch_standins::stripe::{DisputeStatus, EventKind, Outcome, StripeStandIn};
-use retouch_standins::testing::{eventually, waits_for_a_lock};
+use retouch_standins::testing::{eventually, sign_in, waits_for_a_lock};
 use serde_json::{Value, json};
 use sqlx::{Acquire, PgPool};
 
@@ -463,7 +463,7 @@ async fn an_address_that_the_provider_refuses_prevents_no_purchase(pool: PgPool)
 
 /// Places an order whose payment page the provider does not know.
 async fn lost_order(app: &TestApp) -> &'static str {
-    let ada = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id;
+    let ada = sign_in(&app.pool, &app.issuer.url, "ada").await.id;
     let order = orders::place(&app.pool, ada, &credits::PACKS[0], None).await.unwrap();
     let url = "https://pay.test/1";
     orders::attach_session(&app.pool, order.id, "cs_lost", url).await.unwrap();
@@ -521,7 +521,7 @@ async fn a_client_that_hangs_up_while_its_account_is_deleted_leaves_no_page_open
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn one_check_asks_about_every_payment_that_is_due(pool: PgPool) {
     let (app, _stripe) = TestApp::start_selling(pool).await;
-    let ada = users::sign_in(&app.pool, &app.issuer.url, "ada").await.unwrap().id;
+    let ada = sign_in(&app.pool, &app.issuer.url, "ada").await.id;
     for n in 0..45 {
         let key = format!("key {n}");
         let order = orders::place(&app.pool, ada, &credits::PACKS[0], Some(&key)).await.unwrap();

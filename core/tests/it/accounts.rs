@@ -9,11 +9,13 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::accounts::{self, Deleted};
 use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
-use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
+use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
 use retouch_core::users::{self, SignIn, User};
 use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, ISSUER, image, new_result, user, waits_for_a_lock};
+use retouch_standins::testing::{
+    self, Bucket, ISSUER, image, new_result, object_keys, user, waits_for_a_lock,
+};
 use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -61,7 +63,7 @@ async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) ->
 async fn assert_nothing_left(pool: &PgPool, bucket: &Bucket) {
     assert_eq!(audit::books(pool).await.unwrap(), []);
     janitor::delete_doomed(pool, &bucket.storage).await.unwrap();
-    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+    assert_eq!(object_keys(&bucket.storage).await, Vec::<String>::new());
 }
 
 async fn count(pool: &PgPool, table: &'static str) -> i64 {
@@ -159,7 +161,7 @@ async fn a_new_account_within_a_year_of_a_deletion_gets_no_credits(pool: PgPool)
     // Deleting again does not help, and other users are not affected.
     accounts::delete(&pool, second.id, &HASH).await.unwrap().unwrap();
     assert_eq!(sign_in(&pool, None).await.unwrap().credits, 0);
-    assert_eq!(users::sign_in(&pool, ISSUER, "bob").await.unwrap().credits, 20);
+    assert_eq!(testing::sign_in(&pool, ISSUER, "bob").await.credits, 20);
 
     assert_eq!(accounts::forget_former_users(&pool).await.unwrap(), 0);
     sqlx::query("update former_users set deleted_at = now() - interval '12 months 1 minute'")
@@ -332,7 +334,7 @@ async fn concurrent_requests_complete_before_a_deletion_or_find_no_account(pool:
         let (deleted, finish, insert, submit, arrival) = tokio::join!(
             accounts::delete(&pool, ada, &hash),
             finish(&pool, &bucket, worker, job),
-            images::insert(&pool, &late),
+            images::insert(&pool, &late, Quota::NONE),
             jobs::submit(&pool, &again),
             users::confirm_email(&pool, ada, Some("ada@example.test")),
         );
@@ -388,7 +390,7 @@ async fn an_upload_to_a_deleted_account_is_not_inserted_and_gets_deleted(pool: P
     let ada = user(&pool, "ada", 0).await;
     let late = upload_in_progress(&pool, &bucket).await;
     accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
-    let insert = images::insert(&pool, &late_image(late, ada)).await.unwrap();
+    let insert = images::insert(&pool, &late_image(late, ada), Quota::NONE).await.unwrap();
     assert_eq!(insert, InsertOutcome::OwnerGone);
     // As if the hour of the announcement had passed.
     sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();

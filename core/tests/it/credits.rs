@@ -1,15 +1,14 @@
 //! Only the ledger moves a balance, and the database enforces that.
 
 use retouch_core::credits::{self, Adjusted, Adjustment};
-use retouch_core::users;
-use retouch_standins::testing::{ISSUER, user};
+use retouch_standins::testing::{ISSUER, sign_in, user};
 use sqlx::PgPool;
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_new_user_gets_20_credits_once_despite_concurrent_first_requests(pool: PgPool) {
     let calls = (0..20).map(|_| {
         let pool = pool.clone();
-        tokio::spawn(async move { users::sign_in(&pool, ISSUER, "ada").await.unwrap() })
+        tokio::spawn(async move { sign_in(&pool, ISSUER, "ada").await })
     });
     let mut ids = Vec::new();
     for call in calls.collect::<Vec<_>>() {
@@ -51,6 +50,6 @@ async fn an_adjustment_applies_once_per_reference(pool: PgPool) {
     let change = Adjustment { user: id, amount: 30, reference: "ticket 7", note: None };
     assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Applied);
     assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::AlreadyApplied);
-    assert_eq!(users::sign_in(&pool, ISSUER, "ada").await.unwrap().credits, 50);
+    assert_eq!(sign_in(&pool, ISSUER, "ada").await.credits, 50);
     assert_eq!(credits::audit(&pool).await.unwrap(), []);
 }

@@ -14,7 +14,7 @@ use retouch_core::results::{self, Filter};
 use retouch_core::storage::{self, Page, Storage};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, audit, janitor};
 use retouch_standins::testing::{
-    Bucket, always_reachable, eventually, image, new_result, user, waits_for_a_lock,
+    Bucket, always_reachable, eventually, image, new_result, object_keys, user, waits_for_a_lock,
 };
 use sqlx::{Acquire, PgPool};
 
@@ -110,12 +110,12 @@ async fn only_our_own_old_unreferenced_objects_are_orphans(pool: PgPool) {
     put(storage, &["images/readme.txt".into(), "backup/1/original".into()]).await;
 
     assert_eq!(janitor::delete_orphans(&pool, storage, janitor::ORPHAN_AGE).await.unwrap(), 0);
-    let before = storage.keys().await.unwrap();
+    let before = object_keys(storage).await;
     assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 4);
     assert_eq!(janitor::delete_doomed(&pool, storage).await.unwrap(), 4);
     let orphans = [keys_of_attempt(cancelled, 1), keys_of(stray)].concat();
     let left: Vec<_> = before.into_iter().filter(|key| !orphans.contains(key)).collect();
-    assert_eq!(storage.keys().await.unwrap(), left);
+    assert_eq!(object_keys(storage).await, left);
     assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 0);
 }
 
@@ -137,7 +137,7 @@ async fn all_pages_of_a_bucket_are_searched(pool: PgPool) {
     }
     assert_eq!((pages, found), (5, 14));
     assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 14);
-    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+    assert_eq!(object_keys(&bucket.storage).await, Vec::<String>::new());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -150,7 +150,7 @@ async fn an_upload_that_took_too_long_is_not_inserted(pool: PgPool) {
     two_hours_later(&pool).await;
     // The file, the thumbnail, and a preview that was never written.
     assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 3);
-    let recorded = images::insert(&pool, &new_image(late, ada)).await.unwrap();
+    let recorded = images::insert(&pool, &new_image(late, ada), Quota::NONE).await.unwrap();
     assert_eq!(recorded, InsertOutcome::TooLate);
     assert_eq!(images::list(&pool, ada, None, 1000).await.unwrap().len(), 0);
 }
@@ -162,7 +162,7 @@ async fn a_doomed_object_that_a_row_refers_to_is_kept(pool: PgPool) {
     let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
     execute(&pool, "insert into doomed_objects (object_key) select object_key from images").await;
     assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 0);
-    assert_eq!(bucket.storage.keys().await.unwrap(), [storage::image_key(kept)]);
+    assert_eq!(object_keys(&bucket.storage).await, [storage::image_key(kept)]);
     assert_eq!(execute(&pool, "delete from doomed_objects").await, 0, "it is off the list");
 }
 
@@ -268,7 +268,7 @@ async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
     assert_eq!(ran, 1);
     let order = orders::owned(&pool, ada, order).await.unwrap().unwrap();
     assert_eq!(order.status, OrderStatus::Expired);
-    assert_eq!(bucket.storage.keys().await.unwrap().len(), 2, "too young to be orphans");
+    assert_eq!(object_keys(&bucket.storage).await.len(), 2, "too young to be orphans");
     execute(&pool, "update chores set begun_at = begun_at - interval '61 minutes'").await;
     assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
     assert!(!janitor::hourly(&pool, &bucket.storage).await.unwrap());
@@ -309,7 +309,7 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
                 let late = sqlx::query(late).bind(keys_of(id).to_vec());
                 late.execute(&pool).await.unwrap();
             }
-            let recorded = images::insert(&pool, &new_image(id, ada)).await.unwrap();
+            let recorded = images::insert(&pool, &new_image(id, ada), Quota::NONE).await.unwrap();
             if n % 5 == 0 && recorded == InsertOutcome::Inserted {
                 images::delete(&pool, ada, id).await.unwrap();
             }
@@ -332,7 +332,7 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     two_hours_later(&pool).await;
     janitor::delete_doomed(&pool, &bucket.storage).await.unwrap();
     let kept = images::list(&pool, ada, None, 1000).await.unwrap().len();
-    assert_eq!(bucket.storage.keys().await.unwrap().len(), 2 * kept);
+    assert_eq!(object_keys(&bucket.storage).await.len(), 2 * kept);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -359,7 +359,7 @@ async fn a_failed_task_of_a_round_prevents_no_other(pool: PgPool) {
     execute(&pool, "alter table workers rename to lost").await;
     let failed = janitor::round(&pool, &bucket.storage).await.unwrap_err();
     assert!(format!("{failed:#}").contains("workers"), "{failed:#}");
-    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+    assert_eq!(object_keys(&bucket.storage).await, Vec::<String>::new());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

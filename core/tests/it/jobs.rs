@@ -12,9 +12,9 @@ use retouch_core::jobs::{
     SubmitError, Submitted, Suspects,
 };
 use retouch_core::results::{self, Filter};
-use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage, users};
+use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage};
 use retouch_standins::testing::{
-    ISSUER, always_reachable, image, new_result, user, waits_for_a_lock,
+    ISSUER, always_reachable, image, new_result, sign_in, user, waits_for_a_lock,
 };
 use sqlx::{Acquire, PgPool};
 
@@ -50,7 +50,7 @@ async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
 }
 
 async fn balance(pool: &PgPool, name: &str) -> (i32, i32) {
-    let user = users::sign_in(pool, ISSUER, name).await.unwrap();
+    let user = sign_in(pool, ISSUER, name).await;
     (user.credits, user.reserved)
 }
 

@@ -17,8 +17,8 @@ use retouch_core::jobs::{self, Failure, Isolation, JobState, NewJob, SubmitError
 use retouch_core::orders::{
     self, Message, Order, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
-use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, users};
-use retouch_standins::testing::{ISSUER, always_reachable, image, new_result};
+use retouch_core::{ImageId, JobId, UserId, WorkerId, credits};
+use retouch_standins::testing::{ISSUER, always_reachable, image, new_result, sign_in};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -53,7 +53,7 @@ struct Books {
 impl Life {
     async fn begin(pool: PgPool, seed: u64, tool: Tool) -> Self {
         always_reachable(&pool).await;
-        let user = users::sign_in(&pool, ISSUER, &format!("life {seed}")).await.unwrap().id;
+        let user = sign_in(&pool, ISSUER, &format!("life {seed}")).await.id;
         let image = image(&pool, None, user, b"x").await;
         Self {
             pool,

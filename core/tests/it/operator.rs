@@ -7,8 +7,8 @@ use retouch_core::jobs::{
     self, FailedFilter, Failure, FixParameters, Isolation, JobState, NewJob, RedriveError,
     SubmitError, Submitted,
 };
-use retouch_core::{JobId, UserId, WorkerId, audit, images, users};
-use retouch_standins::testing::{ISSUER, image, user};
+use retouch_core::{JobId, UserId, WorkerId, audit, images};
+use retouch_standins::testing::{ISSUER, image, sign_in, user};
 use sqlx::PgPool;
 
 fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
@@ -45,7 +45,7 @@ async fn failed(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code
 }
 
 async fn balance(pool: &PgPool) -> (i32, i32) {
-    let user = users::sign_in(pool, ISSUER, "ada").await.unwrap();
+    let user = sign_in(pool, ISSUER, "ada").await;
     (user.credits, user.reserved)
 }
 

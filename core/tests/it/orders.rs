@@ -6,8 +6,8 @@ use retouch_core::orders::{
     self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
     Reversal, ReversalEvent,
 };
-use retouch_core::{UserId, accounts, credits, users};
-use retouch_standins::testing::{ISSUER, adjust, user};
+use retouch_core::{UserId, accounts, credits};
+use retouch_standins::testing::{ISSUER, adjust, sign_in, user};
 use sqlx::PgPool;
 
 /// Places an order of 55 credits for $5 and records a checkout page.
@@ -52,7 +52,7 @@ fn refunded(order: &Order, total_cents: i64) -> PaymentEvent {
 
 async fn credits_of(pool: &PgPool, name: &str) -> i32 {
     assert_eq!(credits::audit(pool).await.unwrap(), []);
-    users::sign_in(pool, ISSUER, name).await.unwrap().credits
+    sign_in(pool, ISSUER, name).await.credits
 }
 
 async fn summary(pool: &PgPool, order: &Order) -> (OrderStatus, bool, i32) {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use retouch_catalog::{Factor, Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::results;
-use retouch_core::{Clock, ImageId, JobId, users, workers};
+use retouch_core::{Clock, ImageId, JobId, workers};
 use retouch_credentials::{Authority, Leaf, Report, Signer, SourceType, State, Verifier};
-use retouch_standins::testing::ISSUER;
+use retouch_standins::testing::{ISSUER, sign_in};
 use sqlx::PgPool;
 use tempfile::TempDir;
 
@@ -168,7 +168,7 @@ async fn without_a_required_key_nothing_generated_is_delivered_or_charged(pool: 
     assert_eq!(failed.failure.unwrap().code, "credentials_unavailable");
     let done = jobs::get(&services.pool, cutout).await.unwrap().unwrap();
     assert_eq!(done.state, JobState::Done, "jobs without signatures continue");
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (30 - 5, 0));
     let live = workers::live(&services.pool).await.unwrap();
     let [problem] = &live[0].problems[..] else { panic!("{:?}", live[0].problems) };

@@ -7,9 +7,8 @@ use std::time::Duration;
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, JobState};
 use retouch_core::results;
-use retouch_core::users;
 use retouch_core::workers;
-use retouch_standins::testing::{ISSUER, eventually, image};
+use retouch_standins::testing::{ISSUER, eventually, image, sign_in};
 use sqlx::PgPool;
 use tokio::sync::broadcast;
 
@@ -52,7 +51,7 @@ async fn a_photo_is_cut_out_and_paid_for(pool: PgPool) {
     let opaque: f64 = cut_out.pixels().map(|pixel| f64::from(pixel[3]) / 255.0).sum::<f64>()
         / f64::from(512 * 512);
     assert!((opaque - 0.551).abs() < 0.01, "coverage {opaque}");
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (15, 0));
     services.assert_consistent().await;
 }
@@ -78,7 +77,7 @@ async fn an_unreadable_image_fails_with_a_reason_and_costs_nothing(pool: PgPool)
         assert!(failure.detail.len() > 30, "{}", failure.detail);
     }
     assert!(worker.is_alive());
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (15, 0));
     services.assert_consistent().await;
 }
@@ -102,7 +101,7 @@ async fn killed_workers_lose_no_job_of_a_hundred_and_debit_none_twice(pool: PgPo
         .unwrap();
     assert!(lost > 0, "no kill hit a running job: the test proves nothing");
     services.assert_consistent().await;
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (0, 0));
 }
 
@@ -239,7 +238,7 @@ async fn a_job_that_crashes_its_worker_fails_after_three_attempts_and_others_are
     for job in others {
         assert_eq!(jobs::get(&services.pool, job).await.unwrap().unwrap().state, JobState::Done);
     }
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (100 - 9 * 5, 0));
     services.assert_consistent().await;
 }
@@ -293,7 +292,7 @@ async fn a_canceled_job_stops_and_leaves_nothing(pool: PgPool) {
     })
     .await;
     assert!(worker.is_alive());
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (20, 0));
     services.assert_consistent().await;
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 use retouch_catalog::{FixMode, Tier, Tool};
+use retouch_core::JobId;
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_core::results;
-use retouch_core::{JobId, users};
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, PixelError};
-use retouch_standins::testing::ISSUER;
+use retouch_standins::testing::{ISSUER, sign_in};
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use retouch_worker::tools::{Settings, ToolError};
@@ -385,7 +385,7 @@ async fn a_worker_fixes_pictures_and_records_the_model(pool: PgPool) {
     );
     assert_eq!(offer.modes, [FixMode::Edit, FixMode::Restore, FixMode::Remove, FixMode::Enhance]);
     assert!(offer.is_demo && offer.vocabulary.is_some());
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.expect("Ada");
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (30 - 16, 0));
     services.assert_consistent().await;
 }
@@ -400,7 +400,7 @@ async fn a_job_with_an_unusable_mask_costs_nothing(pool: PgPool) {
     assert_eq!(failed.failure.expect("a reason").code, "mask_invalid");
     let kept = jobs::mask(&services.pool, job).await.expect("read");
     assert_eq!(kept.as_deref(), Some(&b"no png"[..]), "an operator can retry it");
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.expect("Ada");
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (20, 0));
 }
 

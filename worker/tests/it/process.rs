@@ -10,7 +10,7 @@ use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::queue::Queue;
 use retouch_core::{ImageId, JobId, UserId, credits};
 use retouch_standins::redis_server::RedisServer;
-use retouch_standins::testing::{Bucket, always_reachable, eventually, image, user};
+use retouch_standins::testing::{Bucket, always_reachable, eventually, image, object_keys, user};
 use sqlx::{ConnectOptions, PgPool};
 
 use crate::repository;
@@ -126,7 +126,7 @@ impl Services {
         .fetch_all(&self.pool)
         .await
         .expect("listed");
-        let stored = self.bucket.storage.keys().await.expect("listed");
+        let stored = object_keys(&self.bucket.storage).await;
         for key in keys {
             assert!(stored.contains(&key), "{key} is recorded but not stored");
         }

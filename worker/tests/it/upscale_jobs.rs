@@ -9,8 +9,8 @@ use std::time::Duration;
 use retouch_catalog::{CountUnit, Factor, Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::results;
-use retouch_core::{ImageId, JobId, janitor, users};
-use retouch_standins::testing::{ISSUER, eventually, image};
+use retouch_core::{ImageId, JobId, janitor};
+use retouch_standins::testing::{ISSUER, eventually, image, object_keys, sign_in};
 use sqlx::PgPool;
 use tokio::sync::broadcast;
 
@@ -77,7 +77,7 @@ async fn an_upscale_is_uploaded_in_parts_and_paid_for(pool: PgPool) {
         let thumbnail = services.bucket.storage.get(&made.thumbnail_key).await.unwrap();
         assert_eq!(image::load_from_memory(&thumbnail).unwrap().width(), 512);
     }
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (20 - 6 - 3, 0));
     assert_eq!(services.bucket.unfinished_parts(), 0);
     let mut fractions = Vec::new();
@@ -128,11 +128,11 @@ async fn a_canceled_upscale_stops_and_leaves_nothing(pool: PgPool) {
     let none = || async { (services.bucket.unfinished_parts() == 0).then_some(()) };
     eventually(TIMEOUT, "the upload was aborted", none).await;
     let stored = || async {
-        let keys = services.bucket.storage.keys().await.unwrap();
+        let keys = object_keys(&services.bucket.storage).await;
         keys.iter().all(|key| !key.starts_with("results/")).then_some(())
     };
     eventually(TIMEOUT, "no object stays", stored).await;
-    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
     assert_eq!((ada.credits, ada.reserved), (20, 0));
 }
 
