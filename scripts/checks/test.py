@@ -17,7 +17,7 @@ from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
-from . import bench, compiled, contract, lint, proofs, scale, template
+from . import bench, compiled, contract, lint, proofs, scale
 from .beside import Beside
 from .containers import compose, proven
 from .reliability import campaign
@@ -160,7 +160,6 @@ def test_rust():
         return counted(command, pattern, by_position, env=environment)
     with Sandbox("rust") as sandbox:
         environment["DATABASE_URL"] = sandbox.start_postgres()
-        template.migrate(sandbox.postgres)
         return counted(command, pattern, by_position, env=environment)
 
 

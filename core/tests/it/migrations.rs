@@ -16,11 +16,6 @@ async fn table_and(second: &str) -> Migrator {
     Migrator::new(folder.path()).await.unwrap()
 }
 
-/// Drops the schema that `scripts/test` puts into the template of all databases.
-async fn clear(pool: &PgPool) {
-    sqlx::raw_sql("drop schema public cascade; create schema public").execute(pool).await.unwrap();
-}
-
 async fn valid_indexes(pool: &PgPool) -> i64 {
     sqlx::query_scalar(
         "select count(*) from pg_index where indisvalid and indrelid = 'gadgets'::regclass",
@@ -43,7 +38,6 @@ async fn several_processes_can_build_an_index_concurrently(
         try_join_all((0..4).map(|_| PgPoolOptions::new().connect_with(database.clone())))
             .await
             .unwrap();
-    clear(&processes[0]).await;
 
     try_join_all(processes.iter().map(|pool| migrate_with(pool, &migrator))).await.unwrap();
 
@@ -56,7 +50,6 @@ async fn an_unfinished_index_is_refused_until_somebody_drops_it(pool: PgPool) {
         "-- no-transaction\ncreate unique index concurrently if not exists gadgets_once on gadgets (name);",
     )
     .await;
-    clear(&pool).await;
     let failed = migrate_with(&pool, &migrator).await.unwrap_err();
     assert!(format!("{failed:#}").contains("gadgets_once"), "{failed:#}");
 
