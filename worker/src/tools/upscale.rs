@@ -4,41 +4,43 @@
 //! previous one is encoded and its bytes leave through a channel. Peak memory therefore depends on the input and two
 //! bands, not on the result.
 
-use std::ops::Range;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use ndarray::Array4;
-use retouch_catalog::{Count, CountUnit, Factor};
+use retouch_catalog::Factor;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes};
 use crate::pixel_pool::PixelPool;
 use crate::tools::{Settings, ToolError};
-use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
-use retouch_inference::registry::{Announcement, Inference, ModelHandle, ModelIdentity};
-use retouch_inference::session::SessionError;
+use retouch_inference::manifest::Upscale;
+use retouch_inference::registry::Announcement;
 use retouch_pixels::Picture;
-use retouch_pixels::band::{self, Band, BandTile};
+use retouch_pixels::band::{Band, BandTile};
 use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
-use retouch_pixels::tile::{self, Alpha, OutputLayout, TileSize};
+use retouch_pixels::tile::{self, Alpha};
 
 mod encoder;
+mod meter;
+mod net;
+mod plan;
 
 use encoder::Encoder;
+use meter::Meter;
+pub use meter::Progress;
+pub use net::{Net, Upscaler};
+use plan::{BAND_BYTES, BandPlan, Plan};
 
 /// Batches in progress at once: while the model runs on one, the tiles of the next are prepared and those of the previous
 /// one are composed.
 const BATCHES_IN_FLIGHT: usize = 2;
-
-/// The largest band of the result, in bytes.
-const BAND_BYTES: u64 = 48 << 20;
 
 /// How much wider and higher a picture becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,99 +65,6 @@ impl From<Factor> for Magnification {
     fn from(factor: Factor) -> Self {
         Self::By(factor)
     }
-}
-
-/// An upscaling net: a loaded model, or a stand-in in tests.
-pub trait Net: Sync {
-    /// Returns the model's contract.
-    fn contract(&self) -> &Upscale;
-
-    /// Announces a tile that is being prepared, so that a batch that is filling waits for it.
-    fn announce(&self) -> Option<Announcement> {
-        None
-    }
-
-    /// Returns whether tiles should have few shapes.
-    fn has_few_shapes(&self) -> bool {
-        false
-    }
-
-    /// Returns how many tiles of `rows` and `columns`, with padding, one run takes at most.
-    fn largest_batch(&self, _rows: usize, _columns: usize) -> usize {
-        1
-    }
-
-    /// Runs the net on bytes `[1, height, width, 3]`.
-    fn enlarge(
-        &self,
-        announcement: Option<Announcement>,
-        tile: Array4<u8>,
-    ) -> impl Future<Output = Result<Inference, SessionError>> + Send;
-}
-
-/// A loaded upscaling model.
-#[derive(Clone, Debug)]
-pub struct Upscaler {
-    model: ModelHandle,
-    contract: Upscale,
-}
-
-impl Upscaler {
-    /// Wraps a model.
-    ///
-    /// # Errors
-    /// [`ToolError::Model`] if its task is not upscaling.
-    pub fn new(model: ModelHandle) -> Result<Self, ToolError> {
-        match model.task() {
-            Task::Upscale(contract) => Ok(Self { contract: contract.clone(), model }),
-            _ => Err(ToolError::Model(format!("{} is not an upscaler", model.identity()))),
-        }
-    }
-
-    /// Returns the model's identity.
-    pub const fn identity(&self) -> &ModelIdentity {
-        self.model.identity()
-    }
-}
-
-impl Net for Upscaler {
-    fn contract(&self) -> &Upscale {
-        &self.contract
-    }
-
-    fn announce(&self) -> Option<Announcement> {
-        Some(self.model.announce())
-    }
-
-    fn has_few_shapes(&self) -> bool {
-        self.model.has_few_shapes()
-    }
-
-    fn largest_batch(&self, rows: usize, columns: usize) -> usize {
-        self.model.largest_batch(rows, columns)
-    }
-
-    async fn enlarge(
-        &self,
-        announcement: Option<Announcement>,
-        tile: Array4<u8>,
-    ) -> Result<Inference, SessionError> {
-        match announcement {
-            Some(announcement) => self.model.infer_announced(announcement, tile).await,
-            None => self.model.infer(tile).await,
-        }
-    }
-}
-
-/// The progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// The share of the picture that is done, 0 to 1.
-    pub fraction: f32,
-    /// The tiles that are done.
-    pub tiles: Count,
-    /// The estimated time left, from the speed so far; `None` before the first tile.
-    pub left: Option<Duration>,
 }
 
 /// An enlarged picture. The PNG itself went through the channel.
@@ -241,132 +150,6 @@ pub fn tile_shapes(
     let plan = Plan::new(size, channels, factor, contract, has_few_shapes, settings)?;
     let tiles = plan.bands_from(0, plan.first_side).into_iter().flat_map(|band| band.tiles);
     Ok(tiles.map(|tile| plan.shape_of(&tile)).collect())
-}
-
-/// How a picture is divided into bands and tiles.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    size: (u32, u32),
-    channels: Channels,
-    layout: OutputLayout,
-    tile_size: TileSize,
-    tiling: Tiling,
-    /// The side of the first tiles in input pixels; later ones are smaller if the model runs out of memory.
-    first_side: u32,
-    /// The most input rows of a band.
-    max_rows: u32,
-}
-
-/// What is computed of a picture at once: some of its rows, in tiles side by side.
-#[derive(Clone, Debug)]
-struct BandPlan {
-    /// The input rows, those shared with the next band included.
-    y: Range<u32>,
-    /// The first row of the next band; the picture's height for the last.
-    next: u32,
-    tiles: Vec<BandTile>,
-}
-
-impl Plan {
-    fn new(
-        size: (u32, u32),
-        channels: Channels,
-        factor: u32,
-        contract: &Upscale,
-        has_few_shapes: bool,
-        settings: &Settings,
-    ) -> Result<Self, ToolError> {
-        contract.can_make(factor).map_err(|reason| {
-            ToolError::Model(format!("the model cannot make {factor}X: {reason}"))
-        })?;
-        let (mut tiling, scale) = (contract.tiling, contract.upscale.scale);
-        let padding = contract.padding_for(factor);
-        let fixed = contract.fixed_region(padding);
-        if let Some(side) = fixed {
-            // A net of one size has no smaller tiles to fall back on.
-            (tiling.smallest, tiling.largest) = (side, side);
-        }
-        let row_bytes = u64::from(size.0) * u64::from(factor).pow(2) * channels.count() as u64;
-        let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
-        let first_side = tiling.side_within(padding, settings.tile_memory_bytes);
-        let plan = Self {
-            size,
-            channels,
-            layout: OutputLayout { padding, scale, factor },
-            tile_size: contract.tile_size(),
-            tiling,
-            first_side,
-            max_rows,
-        };
-        Ok(if has_few_shapes && fixed.is_none() { plan.with_few_shapes() } else { plan })
-    }
-
-    /// Gives the tiles of all pictures the same few sizes, and this picture the one that takes the fewest pixels.
-    fn with_few_shapes(self) -> Self {
-        let Tiling { smallest, multiple_of, .. } = self.tiling;
-        let around = 2 * self.layout.padding;
-        // Rounded down, because the memory of tiles has room for no more.
-        let largest = (self.first_side + around) / multiple_of * multiple_of;
-        let smallest = smallest + around;
-        let tile_size = TileSize::Halving { largest, smallest, multiple_of };
-        let plan = Self { tile_size, ..self };
-        let sides = tile::halves(largest, multiple_of).filter(|side| *side >= smallest);
-        let pixels = |side: &u32| {
-            let tiles = plan.tiles_from(0, side - around);
-            u64::from(tiles) * u64::from(*side).pow(2)
-        };
-        // Of several, the first and largest.
-        let first_side = sides.min_by_key(pixels).map_or(self.first_side, |side| side - around);
-        Self { first_side, ..plan }
-    }
-
-    /// Returns the rows and columns of a tile, padding included.
-    fn shape_of(&self, tile: &BandTile) -> (usize, usize) {
-        let (width, height) = self.tile_size.around(&tile.region, self.layout.padding);
-        (height as usize, width as usize)
-    }
-
-    /// Returns the bands from row `top` on.
-    fn bands_from(&self, top: u32, side: u32) -> Vec<BandPlan> {
-        let ((width, height), overlap) = (self.size, self.overlap());
-        let rows = band::pieces(height - top, side.min(self.max_rows), overlap);
-        let mut rows = rows.into_iter().map(|y| top + y.start..top + y.end).peekable();
-        let mut bands = Vec::new();
-        while let Some(y) = rows.next() {
-            let next = rows.peek().map_or(height, |next| next.start);
-            bands.push(BandPlan { next, tiles: band::tiles(width, &y, side, overlap), y });
-        }
-        bands
-    }
-
-    /// Returns the number of tiles from row `top` on.
-    fn tiles_from(&self, top: u32, side: u32) -> u32 {
-        self.bands_from(top, side).iter().map(|band| band.tiles.len() as u32).sum()
-    }
-
-    /// Returns the side of the tiles with which a picture continues when those of `side` take too much memory.
-    fn smaller_side(&self, side: u32) -> u32 {
-        self.tile_size.half_as_large(side, self.layout.padding).max(self.tiling.smallest)
-    }
-
-    const fn overlap(&self) -> u32 {
-        match self.tiling.mode {
-            TilingMode::Exact => 0,
-            TilingMode::Blend => self.tiling.blend,
-        }
-    }
-
-    const fn out_size(&self) -> (u32, u32) {
-        (self.size.0 * self.layout.factor, self.size.1 * self.layout.factor)
-    }
-}
-
-impl BandPlan {
-    /// Returns the longest side of its tiles.
-    fn longest_side(&self) -> u32 {
-        let sides = self.tiles.iter().map(|tile| tile.region.width().max(tile.region.height()));
-        sides.max().unwrap_or(0)
-    }
 }
 
 /// The upscale of one picture.
@@ -513,63 +296,5 @@ impl<N: Net> Run<'_, N> {
 
     fn add(&self, stage: Stage, took: Duration) {
         self.times.lock().unwrap_or_else(PoisonError::into_inner).add(stage, took);
-    }
-}
-
-/// Measures the progress and estimates the time left.
-struct Meter<P> {
-    size: (u32, u32),
-    progress: P,
-    /// Input pixels done.
-    done: u64,
-    /// The tiles of finished bands, those done in the current band, and all tiles.
-    tiles: (u32, u32, u32),
-    /// Pixels computed, including those of discarded tiles, which took time too.
-    computed: u64,
-    started: Instant,
-}
-
-impl<P: Fn(Progress)> Meter<P> {
-    fn new(size: (u32, u32), tiles: u32, progress: P) -> Self {
-        let meter = Self {
-            size,
-            progress,
-            done: 0,
-            tiles: (0, 0, tiles),
-            computed: 0,
-            started: Instant::now(),
-        };
-        (meter.progress)(Progress { fraction: 0.0, tiles: meter.count(), left: None });
-        meter
-    }
-
-    fn advance(&mut self, width: u32, height: u32) {
-        let area = u64::from(width) * u64::from(height);
-        let total = u64::from(self.size.0) * u64::from(self.size.1);
-        self.done = (self.done + area).min(total);
-        self.tiles.1 += 1;
-        self.computed += area;
-        let per_pixel = self.started.elapsed().as_secs_f64() / self.computed as f64;
-        (self.progress)(Progress {
-            fraction: self.done as f32 / total as f32,
-            tiles: self.count(),
-            left: Some(Duration::from_secs_f64(per_pixel * (total - self.done) as f64)),
-        });
-    }
-
-    /// Counts the current band as finished.
-    fn end_band(&mut self) {
-        self.tiles = (self.tiles.0 + self.tiles.1, 0, self.tiles.2);
-    }
-
-    /// Goes back to row `top`, where the current band starts again; `tiles` remain from there.
-    fn restart_band(&mut self, top: u32, tiles: u32) {
-        self.done = u64::from(self.size.0) * u64::from(top);
-        self.tiles = (self.tiles.0, 0, self.tiles.0 + tiles);
-    }
-
-    fn count(&self) -> Count {
-        let (finished, current, total) = self.tiles;
-        Count { unit: CountUnit::Tiles, done: finished + current, total }
     }
 }
