@@ -21,7 +21,6 @@ pub mod verify;
 
 pub use error::DiffusionError;
 pub use flux2_klein::Flux2Klein;
-pub use net::Opener;
 pub use noise::{NoiseSource, RecordedNoise, SeededNoise};
 pub use request::{Generated, MaskToLatents, Request, StepCallback, StepState};
 pub use scheduler_config::{ModelScheduler, SchedulerConfig, SchedulerName};

@@ -7,9 +7,9 @@ use std::path::Path;
 use ndarray::{Array1, Array2, Array3, Array4, ArrayD, Ix2, Ix4, s};
 
 use crate::diffusion::DiffusionError;
-use crate::diffusion::net::{Element, Input, Net, Opener, Port};
+use crate::diffusion::net::{Element, Input, Net, Port};
 use crate::manifest::{self, DecoderPorts, Layout, PictureInput};
-use crate::session::{SessionError, shape_text};
+use crate::session::{Runtime, SessionError, shape_text};
 
 /// The folders of the two nets.
 const ENCODER: &str = "encoder";
@@ -74,9 +74,9 @@ impl SegmentAnything {
     pub fn open(
         folder: &Path,
         contract: &manifest::SegmentAnything,
-        opener: &impl Opener,
+        runtime: &Runtime,
     ) -> Result<Self, Vec<String>> {
-        let open = |part| Net::open(folder, part, opener).map_err(|error| vec![error.to_string()]);
+        let open = |part| Net::open(folder, part, runtime).map_err(|error| vec![error.to_string()]);
         let (encoder, decoder) = (open(ENCODER)?, open(DECODER)?);
         let ports = &contract.decoder;
         let mut reasons = Vec::new();

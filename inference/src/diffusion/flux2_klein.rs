@@ -19,11 +19,11 @@ use self::text_encoder::TextEncoder;
 use super::error::DiffusionError;
 use super::flow::{self, FlowConfig};
 use super::json;
-use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
 use super::recent_texts::RecentTexts;
 use super::request::{Generated, Request, StepCallback, StepState};
+use crate::session::Runtime;
 
 /// Pixels per latent, along each side: eight in the autoencoder, and 2 × 2 of its latents are packed into one.
 const PIXELS_PER_LATENT: usize = 16;
@@ -50,18 +50,18 @@ impl Flux2Klein {
     /// # Errors
     /// If a file is missing or broken, a scheduler setting is not implemented, a net is of an unsupported kind, or
     /// `model_index.json` exists and does not set `is_distilled`.
-    pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
+    pub fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
         check_distilled(folder)?;
         let scheduler = FlowConfig::read(folder)?;
         let text = if folder.join("text_encoder").is_dir() {
-            Some(TextEncoder::open(folder, opener)?)
+            Some(TextEncoder::open(folder, runtime)?)
         } else {
             None
         };
         Ok(Self {
-            transformer: Transformer::open(folder, opener)?,
-            encoder: Encoder::open(folder, opener)?,
-            decoder: Decoder::open(folder, opener)?,
+            transformer: Transformer::open(folder, runtime)?,
+            encoder: Encoder::open(folder, runtime)?,
+            decoder: Decoder::open(folder, runtime)?,
             text,
             recent: RecentTexts::new(),
             scheduler,

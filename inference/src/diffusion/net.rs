@@ -20,26 +20,8 @@ use self::cast::{cast, fill, onnx_type, read};
 use super::error::DiffusionError;
 use crate::device::Device;
 use crate::session::{
-    BoundRuns, HeldInputs, Keeping, SessionError, check_same, classify, share_device,
+    BoundRuns, HeldInputs, Keeping, Runtime, SessionError, check_same, classify, share_device,
 };
-
-/// Opens ONNX files on a device. [`Runtime`](crate::session::Runtime) is the only production implementation.
-pub trait Opener {
-    /// Opens the model in this file, with the files next to it in which its graph keeps tensors.
-    ///
-    /// # Errors
-    /// If the file is not a model, or the device refuses it.
-    fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError>;
-
-    /// Same, for a net that runs many times with inputs of the same shapes. Returns what it keeps between these runs.
-    ///
-    /// # Errors
-    /// Same as [`Self::open_file`].
-    fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError>;
-
-    /// Returns the device.
-    fn device(&self) -> Device;
-}
 
 /// An input or output tensor, as the net's graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +96,11 @@ impl Net {
     pub fn open(
         folder: &Path,
         part: &'static str,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        Self::open_by(folder, part, opener, |file| Ok((opener.open_file(file)?, Keeping::Nothing)))
+        Self::open_by(folder, part, runtime, |file| {
+            Ok((runtime.open_file(file)?, Keeping::Nothing))
+        })
     }
 
     /// Same, for a net that runs many times with inputs of the same shapes, which may keep its tensors on the device.
@@ -126,15 +110,15 @@ impl Net {
     pub fn open_repeated(
         folder: &Path,
         part: &'static str,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        Self::open_by(folder, part, opener, |file| opener.open_repeated(file))
+        Self::open_by(folder, part, runtime, |file| runtime.open_repeated(file))
     }
 
     fn open_by(
         folder: &Path,
         part: &'static str,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
         open: impl FnOnce(&Path) -> Result<(OrtSession, Keeping), SessionError>,
     ) -> Result<Self, DiffusionError> {
         let file = folder.join(part).join("model.onnx");
@@ -145,7 +129,7 @@ impl Net {
             open(&file).map_err(|error| DiffusionError::Session { part, error })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
-        let device = opener.device();
+        let device = runtime.device();
         Ok(Self {
             part,
             session,

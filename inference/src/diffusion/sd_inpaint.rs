@@ -32,13 +32,13 @@ use self::unet::{Condition, Unet};
 use self::vae::{LATENT_CHANNELS, VaeDecoder, VaeEncoder};
 use super::error::DiffusionError;
 use super::json;
-use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
 use super::recent_texts::RecentTexts;
 use super::request::{Generated, Request, StepCallback};
 use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
+use crate::session::Runtime;
 
 /// The most windows of a text. A prompt of 500 characters has about 120 tokens in English, and up to 300 in other languages.
 const MAX_WINDOWS: usize = 4;
@@ -67,9 +67,9 @@ impl SdInpaint {
     /// # Errors
     /// If a file is missing or broken, a scheduler setting is not implemented, or a net is of an unsupported kind: a
     /// `UNet` without nine channels, a refiner, an autoencoder that samples.
-    pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
+    pub fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
         let scheduler = ModelScheduler::read(folder, None)?.config;
-        Self::open_with(folder, scheduler, opener)
+        Self::open_with(folder, scheduler, runtime)
     }
 
     /// Like [`Self::open`], but with this scheduler; that of the folder is not read.
@@ -79,7 +79,7 @@ impl SdInpaint {
     pub fn open_with(
         folder: &Path,
         scheduler: SchedulerConfig,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
         let index = json::read_object(&folder.join("model_index.json"))?;
         let vae_config = config(folder, &["vae_decoder", "vae_encoder", "vae"])?;
@@ -90,12 +90,12 @@ impl SdInpaint {
                 return Err(DiffusionError::unsupported("vae_decoder", reason));
             }
         }
-        let unet = Unet::open(folder, opener, &unet_config)?;
+        let unet = Unet::open(folder, runtime, &unet_config)?;
         check_second_encoder(folder, &index, unet.is_sdxl())?;
         let texts = if unet.is_sdxl() {
-            TextEncoders::open_sdxl(folder, &index, opener)?
+            TextEncoders::open_sdxl(folder, &index, runtime)?
         } else {
-            TextEncoders::open(folder, opener)?
+            TextEncoders::open(folder, runtime)?
         };
         let vae_scale = level_scale(&vae_config).unwrap_or(8);
         Ok(Self {
@@ -103,8 +103,8 @@ impl SdInpaint {
             recent: RecentTexts::new(),
             scaling_factor: scaling_factor(&vae_config, unet.is_sdxl())?,
             unet,
-            vae_encoder: VaeEncoder::open(folder, opener)?,
-            vae_decoder: VaeDecoder::open(folder, opener)?,
+            vae_encoder: VaeEncoder::open(folder, runtime)?,
+            vae_decoder: VaeDecoder::open(folder, runtime)?,
             scheduler,
             vae_scale,
             // Exported graphs do not crop sizes that a deeper level has rounded up.

@@ -18,7 +18,7 @@ pub use self::precision::{Precision, Tolerance};
 use self::reference::Reference;
 pub use self::report::{CaseReport, Check};
 use super::error::DiffusionError;
-use super::net::Opener;
+use crate::session::Runtime;
 
 /// The result of a comparison.
 #[derive(Clone, Debug)]
@@ -41,13 +41,13 @@ pub struct Verification {
 pub fn verify(
     model: &Path,
     reference: &Path,
-    opener: &(impl Opener + ?Sized),
+    runtime: &Runtime,
 ) -> Result<Verification, DiffusionError> {
     let reference = Reference::open(reference)?;
     let mut cases = if model.join("transformer").is_dir() {
-        flux::verify(model, &reference, opener)?
+        flux::verify(model, &reference, runtime)?
     } else if model.join("model_index.json").is_file() {
-        sd::verify(model, &reference, opener)?
+        sd::verify(model, &reference, runtime)?
     } else {
         let reason = "not a model: the folder has no transformer folder and no model_index.json";
         return Err(DiffusionError::file(model, reason));

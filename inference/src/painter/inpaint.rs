@@ -10,10 +10,11 @@ use retouch_catalog::{Count, CountUnit, FixMode};
 use super::reference_image::reference_image;
 use super::{PaintError, Painter, Painting, Watch};
 use crate::diffusion::{
-    BatchItem, DiffusionError, Flux2Klein, Generated, MaskToLatents, ModelScheduler, Opener,
-    Request, SdInpaint, SeededNoise, StepState, scheduler,
+    BatchItem, DiffusionError, Flux2Klein, Generated, MaskToLatents, ModelScheduler, Request,
+    SdInpaint, SeededNoise, StepState, scheduler,
 };
 use crate::manifest::Inpaint;
+use crate::session::Runtime;
 use retouch_pixels::patch::{Canvas, Fit};
 
 /// The caption for removing something, for models that follow captions.
@@ -39,11 +40,11 @@ impl InpaintPainter {
     pub fn sd_inpaint(
         folder: &Path,
         contract: &Inpaint,
-        opener: &impl Opener,
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
         let scheduler = ModelScheduler::read(folder, contract.sampling.scheduler)?;
         let description = scheduler.to_string();
-        let model = SdInpaint::open_with(folder, scheduler.config, opener)?;
+        let model = SdInpaint::open_with(folder, scheduler.config, runtime)?;
         check_canvas(contract.canvas, model.size_multiple())?;
         let kind = if model.is_sdxl() { "SDXL" } else { "Stable Diffusion" };
         Ok(Self {
@@ -60,9 +61,9 @@ impl InpaintPainter {
     pub fn flux2_klein(
         folder: &Path,
         contract: &Inpaint,
-        opener: &impl Opener,
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        let model = Flux2Klein::open(folder, opener)?;
+        let model = Flux2Klein::open(folder, runtime)?;
         check_canvas(contract.canvas, model.size_multiple())?;
         Ok(Self {
             pipeline: Pipeline::Klein(Box::new(model)),

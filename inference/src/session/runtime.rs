@@ -22,7 +22,6 @@ use super::{
     SessionError,
 };
 use crate::device::Device;
-use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::memory::{Memory, MemorySettings, Reading};
 use crate::onnx::pictures::PICTURE;
@@ -193,6 +192,28 @@ impl Runtime {
         Ok(Session(session))
     }
 
+    /// Opens the model in this file, with the files next to it in which its graph keeps tensors.
+    ///
+    /// # Errors
+    /// Same as [`Self::open`].
+    pub(crate) fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
+        let _device = device::share_to_load();
+        let open = || self.builder(false)?.commit_from_file(model);
+        open().map_err(|error| classify(&error))
+    }
+
+    /// Same, for a net that runs many times with inputs of the same shapes. Returns what it keeps between these runs.
+    ///
+    /// # Errors
+    /// Same as [`Self::open`].
+    pub(crate) fn open_repeated(
+        &self,
+        model: &Path,
+    ) -> Result<(OrtSession, Keeping), SessionError> {
+        let _device = device::share_to_load();
+        self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
+    }
+
     /// Opens a net that takes pictures, with these tensors. Its tensors may stay on the device between runs. Builds its
     /// engine for inputs of these shapes if this runtime [opens engines](Self::opens_engines) and it is not in the folder
     /// yet, which takes minutes.
@@ -319,23 +340,6 @@ fn engine_key(model: &[u8], extra: &[ExtraFile]) -> String {
         sum.update(bytes);
     }
     hex::encode(sum.finalize())
-}
-
-impl Opener for Runtime {
-    fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
-        let _device = device::share_to_load();
-        let open = || self.builder(false)?.commit_from_file(model);
-        open().map_err(|error| classify(&error))
-    }
-
-    fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError> {
-        let _device = device::share_to_load();
-        self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
-    }
-
-    fn device(&self) -> Device {
-        self.device
-    }
 }
 
 fn commit(

@@ -5,8 +5,9 @@ use std::path::Path;
 use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix3, Ix4, arr0, concatenate, s};
 
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port, Prepared};
+use crate::diffusion::net::{Input, Net, Port, Prepared};
 use crate::diffusion::picture;
+use crate::session::Runtime;
 
 /// The position of the reference picture on the time axis; the latents are at 0.
 const REFERENCE_TIME: i64 = 10;
@@ -26,11 +27,8 @@ impl Transformer {
     const INPUTS: [&'static str; 5] =
         ["hidden_states", "encoder_hidden_states", "timestep", "img_ids", "txt_ids"];
 
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let net = Net::open_repeated(folder, "transformer", opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let net = Net::open_repeated(folder, "transformer", runtime)?;
         for port in net.inputs() {
             if !Self::INPUTS.contains(&port.name.as_str()) {
                 let name = &port.name;
@@ -138,11 +136,8 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "vae_encoder", opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let net = Net::open(folder, "vae_encoder", runtime)?;
         let (pixels, output) = (floats(&net, net.inputs(), 4)?, floats(&net, net.outputs(), 4)?);
         Ok(Self { net, pixels, output })
     }
@@ -176,11 +171,8 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "vae_decoder", opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let net = Net::open(folder, "vae_decoder", runtime)?;
         let (latents, output) = (floats(&net, net.inputs(), 4)?, floats(&net, net.outputs(), 4)?);
         Ok(Self { net, latents, output })
     }

@@ -8,8 +8,9 @@ use tokenizers::Tokenizer;
 
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::json;
-use crate::diffusion::net::{Input, Net, Opener, Port};
+use crate::diffusion::net::{Input, Net, Port};
 use crate::diffusion::tokenizer;
+use crate::session::Runtime;
 
 /// The ids per prompt, if the graph leaves it open.
 const LENGTH: usize = 512;
@@ -23,10 +24,7 @@ pub(super) struct TextEncoder {
 }
 
 impl TextEncoder {
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
         let files = folder.join("tokenizer");
         let tokenizer = tokenizer::open_json(&files)?.ok_or_else(|| {
             DiffusionError::file(&files.join("tokenizer.json"), "the file is missing")
@@ -35,7 +33,7 @@ impl TextEncoder {
         let pad = tokenizer.token_to_id(&pad).map(i64::from).ok_or_else(|| {
             DiffusionError::file(&files, &format!("the vocabulary has no token {pad}"))
         })?;
-        let net = Net::open(folder, "text_encoder", opener)?;
+        let net = Net::open(folder, "text_encoder", runtime)?;
         let ids = net.inputs().iter().find(|port| port.name == "input_ids").ok_or_else(|| {
             DiffusionError::unsupported("text_encoder", "has no `input_ids` input")
         })?;

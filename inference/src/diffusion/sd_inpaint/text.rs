@@ -12,8 +12,9 @@ use serde_json::{Map, Value};
 use super::config::{config, positive};
 use super::ports::only_input;
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port};
+use crate::diffusion::net::{Input, Net, Port};
 use crate::diffusion::tokenizer::{ClipTokenizer, Tokens};
+use crate::session::Runtime;
 
 /// The ids per text, if neither graph nor configuration states the number.
 const LENGTH: usize = 77;
@@ -51,11 +52,8 @@ struct SecondEncoder {
 
 impl TextEncoders {
     /// Opens the only encoder of Stable Diffusion.
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let first = TextEncoder::open(folder, Part::FIRST, States::Last, opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let first = TextEncoder::open(folder, Part::FIRST, States::Last, runtime)?;
         Ok(Self { first, second: None })
     }
 
@@ -63,14 +61,14 @@ impl TextEncoders {
     pub(super) fn open_sdxl(
         folder: &Path,
         index: &Map<String, Value>,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
         if index.get("requires_aesthetics_score").and_then(Value::as_bool) == Some(true) {
             let reason = "the model is a refiner of SDXL (`requires_aesthetics_score`), which is not supported";
             return Err(DiffusionError::file(&folder.join("model_index.json"), reason));
         }
-        let first = TextEncoder::open(folder, Part::FIRST, States::Penultimate, opener)?;
-        let encoder = TextEncoder::open(folder, Part::SECOND, States::Penultimate, opener)?;
+        let first = TextEncoder::open(folder, Part::FIRST, States::Penultimate, runtime)?;
+        let encoder = TextEncoder::open(folder, Part::SECOND, States::Penultimate, runtime)?;
         let outputs = encoder.net.outputs().iter();
         let mut pooled = outputs.filter(|port| port.element.is_float() && port.rank() == 2);
         let pooled =
@@ -185,9 +183,9 @@ impl TextEncoder {
         folder: &Path,
         part: Part,
         states: States,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, part.net, opener)?;
+        let net = Net::open(folder, part.net, runtime)?;
         let ids = only_input(&net, "integer ids [texts, length]", |port| {
             port.element.is_integer() && port.rank() == 2
         })?;

@@ -11,7 +11,8 @@ use super::ports::{four_axes, only_output};
 use super::text::EmbeddedTexts;
 use super::vae::LATENT_CHANNELS;
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port, Prepared};
+use crate::diffusion::net::{Input, Net, Port, Prepared};
+use crate::session::Runtime;
 
 /// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
@@ -57,10 +58,10 @@ pub(in crate::diffusion) struct Condition {
 impl Unet {
     pub(super) fn open(
         folder: &Path,
-        opener: &(impl Opener + ?Sized),
+        runtime: &Runtime,
         config: &Map<String, Value>,
     ) -> Result<Self, DiffusionError> {
-        let net = Net::open_repeated(folder, "unet", opener)?;
+        let net = Net::open_repeated(folder, "unet", runtime)?;
         let (mut sample, mut timestep, mut states, mut guidance) = (None, None, None, None);
         let (mut text_embeds, mut time_ids) = (None, None);
         for port in net.inputs().iter().cloned() {

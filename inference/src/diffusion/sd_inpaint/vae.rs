@@ -6,8 +6,9 @@ use ndarray::{Array3, Array4, Ix4, s};
 
 use super::ports::{only_input, only_output};
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port};
+use crate::diffusion::net::{Input, Net, Port};
 use crate::diffusion::picture;
+use crate::session::Runtime;
 
 /// The channels of latents.
 pub(super) const LATENT_CHANNELS: usize = 4;
@@ -19,11 +20,8 @@ pub(super) struct VaeEncoder {
 }
 
 impl VaeEncoder {
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "vae_encoder", opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let net = Net::open(folder, "vae_encoder", runtime)?;
         let pixels = only_input(&net, "a picture with four axes", |port| port.rank() == 4)?;
         let output = only_output(&net)?;
         let is_sampled = match output.size(1) {
@@ -74,11 +72,8 @@ pub(super) struct VaeDecoder {
 }
 
 impl VaeDecoder {
-    pub(super) fn open(
-        folder: &Path,
-        opener: &(impl Opener + ?Sized),
-    ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "vae_decoder", opener)?;
+    pub(super) fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
+        let net = Net::open(folder, "vae_decoder", runtime)?;
         let is_latents = |port: &Port| {
             port.rank() == 4 && port.size(1).is_none_or(|size| size == LATENT_CHANNELS)
         };

@@ -7,16 +7,16 @@ use super::reference::{Case, Reference, Run};
 use super::report::CaseReport;
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::flux2_klein::Flux2Klein;
-use crate::diffusion::net::Opener;
 use crate::diffusion::noise::RecordedNoise;
 use crate::diffusion::request::{MaskToLatents, Request};
+use crate::session::Runtime;
 
 pub(super) fn verify(
     model: &Path,
     reference: &Reference<'_>,
-    opener: &(impl Opener + ?Sized),
+    runtime: &Runtime,
 ) -> Result<Vec<CaseReport>, DiffusionError> {
-    let mut model = Flux2Klein::open(model, opener)?;
+    let mut model = Flux2Klein::open(model, runtime)?;
     let embedded = reference.array("prompt_embeds.npy")?;
     let noise = reference.array("noise.npy")?;
     let (height, width) = reference.mask.dim();

@@ -10,24 +10,24 @@ use super::reference::{Case, Reference, Run};
 use super::report::{CaseReport, Check, failed, values};
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::json;
-use crate::diffusion::net::Opener;
 use crate::diffusion::noise::RecordedNoise;
 use crate::diffusion::picture;
 use crate::diffusion::request::{MaskToLatents, Request};
 use crate::diffusion::scheduler;
 use crate::diffusion::scheduler_config::{ConfigError, SchedulerConfig, SchedulerName};
 use crate::diffusion::sd_inpaint::{EmbeddedTexts, Guide, SdInpaint};
+use crate::session::Runtime;
 
 pub(super) fn verify(
     model: &Path,
     reference: &Reference<'_>,
-    opener: &(impl Opener + ?Sized),
+    runtime: &Runtime,
 ) -> Result<Vec<CaseReport>, DiffusionError> {
     let cases = reference.cases()?;
     // Each case brings its scheduler, so that of the model may be one that is not implemented.
     let mut model = match cases.iter().find_map(|case| scheduler_of(case).ok()?.ok()) {
-        Some(scheduler) => SdInpaint::open_with(model, scheduler, opener)?,
-        None => SdInpaint::open(model, opener)?,
+        Some(scheduler) => SdInpaint::open_with(model, scheduler, runtime)?,
+        None => SdInpaint::open(model, runtime)?,
     };
     let recorded = reference.meta.get("vae_scaling_factor").and_then(Value::as_f64);
     if let Some(factor) =
