@@ -31,7 +31,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// States a run of a tool. `input` is the source type of the input picture: a cut-out of a generated picture is
+    /// States a run of a tool. `input` is the source type of the input picture: a cutout of a generated picture is
     /// still generated.
     pub fn of_run(tool: Tool, model: &Model, input: Option<&SourceType>) -> Self {
         let own = match (tool, model.is_trained) {

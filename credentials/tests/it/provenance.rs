@@ -61,7 +61,7 @@ fn xmp_alone_is_kept_as_the_source() {
     assert_eq!(provenance.source, Some(SourceType::composite_with_trained_media()));
     let stored = picture(Format::Png);
     let parent = Parent { picture: &stored, provenance: Some(&provenance) };
-    assert!(parent.is_marked(), "a cut-out of a generated picture is marked too");
+    assert!(parent.is_marked(), "a cutout of a generated picture is marked too");
 }
 
 #[test]

@@ -32,7 +32,7 @@ use crate::tools::upscale::tile_shapes;
 /// The picture whose result is compared, in pixels: small enough for a large upscaler on a CPU.
 const COMPARED_SIZE: (u32, u32) = (160, 120);
 
-/// What a cut-out of a large picture takes beside the model, at most, per megapixel. Predicts whether one can be measured
+/// What a cutout of a large picture takes beside the model, at most, per megapixel. Predicts whether one can be measured
 /// in the time that is left.
 const CUTOUT_SECONDS_PER_MEGAPIXEL: f64 = 0.2;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use image::RgbaImage;
 
-/// The mean difference, of 255, up to which cut-outs and upscales are right: TF32 and f16 round, but no eye sees it.
+/// The mean difference, of 255, up to which cutouts and upscales are right: TF32 and f16 round, but no eye sees it.
 pub const PICTURE: f64 = 0.5;
 
 /// The same for paintings, whose steps multiply small differences.
