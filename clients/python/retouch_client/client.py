@@ -53,6 +53,8 @@ class Retouch:
     """
 
     def __init__(self, address: str, key: str | None = None, *, token: str | None = None, retries: int = 4, timeout: float = 60):
+        if not key and not token:
+            raise ValueError('Pass key="rt_…" or token="…": both are missing or empty. If yours comes from an environment variable, set it.')
         self.address, self.retries, self.timeout = address.rstrip("/"), retries, timeout
         self.credential = ("X-Api-Key", key) if key else ("Authorization", f"Bearer {token}")
 

@@ -92,6 +92,11 @@ class AgainstFailures(unittest.TestCase):
         self.server.requests = []
         self.retouch = Retouch(f"http://127.0.0.1:{self.server.server_port}/", "rt_key", retries=2)
 
+    def test_a_missing_key_is_refused_at_once(self):
+        for key in (None, ""):
+            with self.assertRaisesRegex(ValueError, "key"):
+                Retouch("http://127.0.0.1", key)
+
     def test_a_run_is_repeated_with_the_same_key(self):
         done = job("done", results=[{"imageId": "9"}])
         self.server.answers = [None, (503, {"Retry-After": "0"}, {"detail": "Busy."}), (202, {}, done)]

@@ -77,6 +77,11 @@ export class Retouch {
   readonly #options: Options;
 
   constructor(address: string, options: Options) {
+    if (!options.key && !options.token) {
+      throw new TypeError(
+        "Pass { key: 'rt_…' } or { token: '…' }: both are missing or empty. If yours comes from an environment variable, set it.",
+      );
+    }
     this.#address = address.replace(/\/+$/, '');
     this.#options = options;
   }
