@@ -2,6 +2,8 @@
 // `schema.ts`, generated from the API's document, has the types of its answers.
 import type { components } from './schema.js';
 
+export type { components, paths } from './schema.js';
+
 type Schemas = components['schemas'];
 export type Image = Schemas['Image'];
 export type Job = Schemas['Job'];
@@ -91,8 +93,8 @@ export class Retouch {
     return this.json('GET', '/api/user/get');
   }
 
-  /** Uploads a PNG, JPEG or WebP. */
-  upload(picture: Blob, name = 'picture'): Promise<Image> {
+  /** Uploads a PNG, JPEG or WebP, under the name of its file unless you give another. */
+  upload(picture: Blob, name = picture instanceof File ? picture.name : 'picture'): Promise<Image> {
     const body = new FormData();
     body.append('file', picture, name);
     return this.json('POST', '/api/images/upload', { body });

@@ -1,6 +1,7 @@
 // Tests the client: against a server that fails as told, and against a real one that scripts/checks/clients.py starts.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { Canceled, Refused, Retouch } from '../dist/client.js';
 
@@ -49,19 +50,18 @@ test('refusals have a status, a sentence and a code', real, async () => {
 // Answers with [status, headers, body] in turn, or hangs up.
 async function serving(answers, run) {
   const requests = [];
-  const server = createServer((request, response) => {
+  requests.bodies = [];
+  const server = createServer(async (request, response) => {
     requests.push([request.method, request.url, request.headers['idempotency-key']]);
-    request.resume();
-    request.on('end', () => {
-      const answer = answers.shift();
-      if (!answer && requests.breaksOff) {
-        response.writeHead(200, { 'Content-Length': 100 }).write('{');
-        return setTimeout(() => request.socket.destroy(), 50);
-      }
-      if (!answer) return request.socket.destroy();
-      const [status, headers, body] = answer;
-      response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
-    });
+    requests.bodies.push(await text(request));
+    const answer = answers.shift();
+    if (!answer && requests.breaksOff) {
+      response.writeHead(200, { 'Content-Length': 100 }).write('{');
+      return setTimeout(() => request.socket.destroy(), 50);
+    }
+    if (!answer) return request.socket.destroy();
+    const [status, headers, body] = answer;
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${server.address().port}/`;
@@ -75,6 +75,21 @@ async function serving(answers, run) {
 
 const job = (state, more) => ({ id: '7', state, results: [], ...more });
 const done = job('done', { results: [{ imageId: '9' }] });
+
+test('a missing key is refused at once', () => {
+  for (const options of [{}, { key: '' }]) {
+    assert.throws(() => new Retouch('http://127.0.0.1', options), /key/);
+  }
+});
+
+test('an upload has the name of its file', () =>
+  serving(Array(3).fill([200, {}, {}]), async (retouch, requests) => {
+    await retouch.upload(new File(['1'], 'photo.jpg'));
+    await retouch.upload(new File(['1'], 'photo.jpg'), 'other.jpg');
+    await retouch.upload(new Blob(['1']));
+    const names = requests.bodies.map((body) => body.match(/filename="(.*?)"/)?.[1]);
+    assert.deepEqual(names, ['photo.jpg', 'other.jpg', 'picture']);
+  }));
 
 test('a run is repeated with the same key', () =>
   serving(
