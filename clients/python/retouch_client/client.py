@@ -49,7 +49,7 @@ class Retouch:
     """An account at a Retouch server, by API key or by token.
 
     `retries` says how often a request is repeated after a lost connection or a refusal that asks to come back. Every
-    run has an idempotency key, so that no repeat is paid twice. `timeout` is for one request, in seconds.
+    run has an idempotency key, so that no repeat is paid twice. `timeout` is how long the server may be silent, in seconds.
     """
 
     def __init__(self, address: str, key: str | None = None, *, token: str | None = None, retries: int = 4, timeout: float = 60):

@@ -47,7 +47,7 @@ export interface Options {
   token?: string;
   /** How often a request is repeated after a lost connection or a refusal that asks to come back; 4 by default. */
   retries?: number;
-  /** How long one request may take, in milliseconds; a minute by default. */
+  /** How long one request may take, in milliseconds; by default a minute, or 15 if it sends or downloads a file. */
   timeout?: number;
 }
 
@@ -66,6 +66,8 @@ interface Message {
   body?: BodyInit;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** Whether the request sends or downloads a file. */
+  isTransfer?: boolean;
 }
 
 // Refusals that ask to come back, before anything happened.
@@ -133,7 +135,7 @@ export class Retouch {
   /** Returns the file of a result. */
   async download(result: Result, format: 'png' | 'jpg' | 'webp' = 'png', quality = 90): Promise<Blob> {
     const query = format === 'png' ? '' : `?format=${format}&quality=${quality}`;
-    return (await this.request('GET', `/api/results/${result.imageId}/file${query}`)).blob();
+    return (await this.request('GET', `/api/results/${result.imageId}/file${query}`, { isTransfer: true })).blob();
   }
 
   /** Runs a tool and waits for its result. */
@@ -175,7 +177,9 @@ export class Retouch {
 
   /** Sends a request to any route. */
   async request(method: string, path: string, message: Message = {}): Promise<Response> {
-    const { key, token, retries = 4, timeout = 60_000 } = this.#options;
+    const { isTransfer = typeof message.body === 'object' } = message;
+    // fetch tells nothing about the progress of an upload, so a file gets as long as the server allows.
+    const { key, token, retries = 4, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
     const credential: Record<string, string> = key ? { 'X-Api-Key': key } : { Authorization: `Bearer ${token}` };
     // A lost answer to anything else may have had an effect.
     const isRepeatable = ['GET', 'DELETE'].includes(method) || 'Idempotency-Key' in (message.headers ?? {});

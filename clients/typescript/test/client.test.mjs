@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { Canceled, Refused, Retouch } from '../dist/client.js';
 
 const facts = JSON.parse(process.env.RETOUCH_CLIENT_FACTS ?? 'null');
@@ -89,6 +89,20 @@ test('an upload has the name of its file', () =>
     await retouch.upload(new Blob(['1']));
     const names = requests.bodies.map((body) => body.match(/filename="(.*?)"/)?.[1]);
     assert.deepEqual(names, ['photo.jpg', 'other.jpg', 'picture']);
+  }));
+
+test('sending and receiving files may take a quarter of an hour', () =>
+  serving(Array(4).fill([200, {}, {}]), async (retouch) => {
+    const timeout = mock.method(AbortSignal, 'timeout');
+    await retouch.account();
+    await retouch.select('1', {});
+    await retouch.upload(new Blob(['1']));
+    await retouch.download({ imageId: '9' });
+    mock.restoreAll();
+    assert.deepEqual(
+      timeout.mock.calls.map((call) => call.arguments[0]),
+      [60_000, 60_000, 900_000, 900_000],
+    );
   }));
 
 test('a run is repeated with the same key', () =>
