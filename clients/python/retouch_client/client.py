@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import random
 import time
 import urllib.error
@@ -104,12 +105,13 @@ class Retouch:
     ) -> Result:
         """Runs a tool and waits for its result, `patience` seconds at most; then, or when interrupted, cancels the run.
 
+        If the server is too busy to accept the run in this time, its refusal is raised, and there is no run.
         Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
         once. `on_change` gets the job before each pause.
         """
         own = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Prefer": "respond-async"}
         ends = time.monotonic() + patience
-        job: Job = self.json("POST", path, body, {**headers, **own})
+        job: Job = self.json("POST", path, body, {**headers, **own}, ends=ends)
         pause = 0.1
         try:
             while job["state"] in ("queued", "running") and time.monotonic() < ends:
@@ -139,32 +141,58 @@ class Retouch:
         """Cancels a job, which then costs nothing, and returns it. A job that has ended stays as it is."""
         return self.json("DELETE", f"/api/jobs/{quoted(job)}")
 
-    def json(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}) -> Any:
-        """Sends a request and returns the JSON of its answer."""
-        return json.loads(self.request(method, path, body, headers))
+    def json(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}, *, ends: float = math.inf) -> Any:
+        """Sends a request, as `request` does, and returns the JSON of its answer."""
+        return json.loads(self.request(method, path, body, headers, ends=ends))
 
-    def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}) -> bytes:
-        """Sends a request to any route and returns the body of its answer."""
+    def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}, *, ends: float = math.inf) -> bytes:
+        """Sends a request to any route and returns the body of its answer.
+
+        No pause before a repeat lasts beyond `ends`, a time of `time.monotonic`: the refusal is raised instead.
+        """
         # A lost answer to anything else may have had an effect.
         repeatable = method in ("GET", "DELETE") or "Idempotency-Key" in headers
-        for attempt in range(self.retries + 1):
-            request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
-            request.add_unredirected_header(*self.credential)
-            pause = 0.5 * 2**attempt * random.uniform(0.5, 1)
+        for attempt in range(self.retries):
             try:
-                with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                    return answer.read()
-            except urllib.error.HTTPError as answer:
-                refused = refusal(answer)
-                passes = refused.status in (PASSING if repeatable else BUSY)
-                if not passes or attempt == self.retries:
-                    raise refused from None
-                pause = pause if refused.retry_after is None else refused.retry_after
-            except (OSError, http.client.HTTPException) as error:
-                if not repeatable or attempt == self.retries:
-                    raise Unreachable(f"{self.address} does not answer: {error}") from error
+                return self.send(method, path, body, headers)
+            except (Refused, Unreachable) as error:
+                if not (is_passing(error) if repeatable else is_busy(error)):
+                    raise
+                if method == "POST" and not is_busy(error):
+                    # The run may have been accepted. Only a repeat returns its job, which can then be canceled.
+                    ends = math.inf
+                pause = pause_after(error, attempt)
+                if time.monotonic() + pause > ends:
+                    raise
             time.sleep(pause)
-        raise AssertionError("unreachable")
+        return self.send(method, path, body, headers)
+
+    def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """Sends a request once."""
+        request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
+        request.add_unredirected_header(*self.credential)
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as answer:
+            raise refusal(answer) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self.address} does not answer: {error}") from error
+
+
+def is_busy(error: Refused | Unreachable) -> bool:
+    return isinstance(error, Refused) and error.status in BUSY
+
+
+def is_passing(error: Refused | Unreachable) -> bool:
+    return isinstance(error, Unreachable) or error.status in PASSING
+
+
+def pause_after(error: Refused | Unreachable, attempt: int) -> float:
+    """Returns how many seconds to wait before another try."""
+    if isinstance(error, Refused) and error.retry_after is not None:
+        return error.retry_after
+    return 0.5 * 2**attempt * random.uniform(0.5, 1)
 
 
 def quoted(text: str) -> str:
@@ -186,7 +214,7 @@ def refusal(answer: urllib.error.HTTPError) -> Refused:
     try:
         problem = json.load(answer)
         detail, code = str(problem["detail"]), problem.get("code")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         # From a proxy, perhaps.
         detail, code = answer.reason, None
     return Refused(answer.code, detail, code, float(wait) if wait.isdigit() else None)

@@ -142,6 +142,18 @@ class AgainstFailures(unittest.TestCase):
         self.server.answers = [(202, {}, job("running")), (200, {}, done)]
         self.assertEqual(self.retouch.remove_background("1", patience=0)["imageId"], "9")
 
+    def test_a_pause_that_outlasts_the_patience_is_not_begun(self):
+        self.server.answers = [(503, {"Retry-After": "60"}, {"detail": "Busy."})]
+        with self.assertRaisesRegex(Refused, "Busy."):
+            self.retouch.remove_background("1", patience=5)
+        self.assertEqual(len(self.server.requests), 1)
+
+    def test_a_lost_submission_is_repeated_beyond_the_patience_to_cancel_it(self):
+        self.server.answers = [None, (504, {"Retry-After": "0"}, {}), (202, {}, job("queued")), (200, {}, job("cancelled"))]
+        with self.assertRaises(Canceled):
+            self.retouch.remove_background("1", patience=0)
+        self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,6 +41,11 @@ export class Canceled extends Error {
   override name = 'Canceled';
 }
 
+/** The server did not answer, however often it was asked. */
+export class Unreachable extends Error {
+  override name = 'Unreachable';
+}
+
 export interface Options {
   /** An API key, or a token of the identity provider. */
   key?: string;
@@ -66,6 +71,10 @@ interface Message {
   body?: BodyInit;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** No pause before a repeat lasts beyond this time, in milliseconds since 1970: the refusal is thrown instead. */
+  ends?: number;
+  /** Ends a pause before a repeat, unlike `signal` never a request on its way. */
+  pauseSignal?: AbortSignal | undefined;
   /** Whether the request sends or downloads a file. */
   isTransfer?: boolean;
 }
@@ -138,14 +147,17 @@ export class Retouch {
     return (await this.request('GET', `/api/results/${result.imageId}/file${query}`, { isTransfer: true })).blob();
   }
 
-  /** Runs a tool and waits for its result. */
+  /**
+   * Runs a tool and waits for its result. If the server is too busy to accept the run in time, its refusal is thrown, and
+   * there is no run.
+   */
   async run(path: string, options: RunOptions = {}, message: Message = {}): Promise<Result> {
     const { idempotencyKey = crypto.randomUUID(), patience = 600_000, signal, onChange } = options;
     const ends = Date.now() + patience;
-    const headers = { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' };
-    // Not ended by the signal: the job would be submitted, and nobody would know its id.
+    const headers = { ...message.headers, 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' };
     signal?.throwIfAborted();
-    let job = await this.json<Job>('POST', path, { ...message, headers });
+    // On its way it is not ended by the signal: the job would be submitted, and nobody would know its id.
+    let job = await this.json<Job>('POST', path, { ...message, headers, ends, pauseSignal: signal });
     for (let pause = 100; !hasEnded(job) && Date.now() < ends && !signal?.aborted; pause *= 1.5) {
       onChange?.(job);
       await sleep(Math.min(pause, 2000, Math.max(ends - Date.now(), 0)), signal);
@@ -177,30 +189,60 @@ export class Retouch {
 
   /** Sends a request to any route. */
   async request(method: string, path: string, message: Message = {}): Promise<Response> {
-    const { isTransfer = typeof message.body === 'object' } = message;
-    // fetch tells nothing about the progress of an upload, so a file gets as long as the server allows.
-    const { key, token, retries = 4, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
-    const credential: Record<string, string> = key ? { 'X-Api-Key': key } : { Authorization: `Bearer ${token}` };
+    const { retries = 4 } = this.#options;
     // A lost answer to anything else may have had an effect.
     const isRepeatable = ['GET', 'DELETE'].includes(method) || 'Idempotency-Key' in (message.headers ?? {});
+    let { ends = Number.POSITIVE_INFINITY, pauseSignal = message.signal } = message;
     for (let attempt = 0; ; attempt += 1) {
-      let pause = 500 * 2 ** attempt * (0.5 + Math.random() / 2);
-      const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(message.signal ? [message.signal] : [])]);
-      const headers = { ...message.headers, ...credential };
       try {
-        const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
-        // Read here, so that an answer that breaks off is asked for again.
-        if (answer.ok) return new Response(answer.status === 204 ? null : await answer.arrayBuffer(), answer);
-        const refused = await refusal(answer);
-        if (!(isRepeatable ? PASSING : BUSY).includes(refused.status) || attempt >= retries) throw refused;
-        pause = (refused.retryAfter ?? pause / 1000) * 1000;
+        return await this.#send(method, path, message);
       } catch (error) {
-        const isOurs = error instanceof Refused || message.signal?.aborted;
-        if (isOurs || !isRepeatable || attempt >= retries) throw error;
+        if (attempt >= retries || !(isRepeatable ? isPassing(error) : isBusy(error))) throw error;
+        if (method === 'POST' && !isBusy(error)) {
+          // The run may have been accepted. Only a repeat returns its job, which can then be canceled.
+          ends = Number.POSITIVE_INFINITY;
+          pauseSignal = message.signal;
+        }
+        const pause = pauseAfter(error, attempt);
+        if (Date.now() + pause > ends) throw error;
+        await sleep(pause, pauseSignal);
+        pauseSignal?.throwIfAborted();
       }
-      await sleep(pause, message.signal);
     }
   }
+
+  /** Sends a request once. */
+  async #send(method: string, path: string, message: Message): Promise<Response> {
+    const { isTransfer = typeof message.body === 'object' } = message;
+    // fetch tells nothing about the progress of an upload, so a file gets as long as the server allows.
+    const { key, token, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
+    const credential: Record<string, string> = key ? { 'X-Api-Key': key } : { Authorization: `Bearer ${token}` };
+    const headers = { ...message.headers, ...credential };
+    const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(message.signal ? [message.signal] : [])]);
+    try {
+      const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
+      if (!answer.ok) throw await refusal(answer);
+      // Read here, so that an answer that breaks off leads to a repeat.
+      return new Response(answer.status === 204 ? null : await answer.arrayBuffer(), answer);
+    } catch (error) {
+      if (error instanceof Refused || message.signal?.aborted) throw error;
+      throw new Unreachable(`${this.#address} does not answer: ${error}`, { cause: error });
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Refused && BUSY.includes(error.status);
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Refused && PASSING.includes(error.status));
+}
+
+/** Returns how many milliseconds to wait before another try. */
+function pauseAfter(error: unknown, attempt: number): number {
+  if (error instanceof Refused && error.retryAfter !== undefined) return error.retryAfter * 1000;
+  return 500 * 2 ** attempt * (0.5 + Math.random() / 2);
 }
 
 function hasEnded(job: Job): boolean {

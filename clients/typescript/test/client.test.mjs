@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { mock, test } from 'node:test';
-import { Canceled, Refused, Retouch } from '../dist/client.js';
+import { Canceled, Refused, Retouch, Unreachable } from '../dist/client.js';
 
 const facts = JSON.parse(process.env.RETOUCH_CLIENT_FACTS ?? 'null');
 const real = { skip: facts ? false : 'scripts/test --only contract starts this with a server' };
@@ -117,7 +117,7 @@ test('a run is repeated with the same key', () =>
 
 test('an upload with a lost answer is not repeated', () =>
   serving([undefined], async (retouch) => {
-    await assert.rejects(retouch.upload(new Blob(['picture'])), TypeError);
+    await assert.rejects(retouch.upload(new Blob(['picture'])), Unreachable);
   }));
 
 test('an upload is repeated only if the server is busy', () =>
@@ -176,3 +176,36 @@ test('a signal cancels the run', () =>
       assert.equal(requests.at(-1)?.[0], 'DELETE');
     },
   ));
+
+const busy = [503, { 'Retry-After': '60' }, { detail: 'Busy.' }];
+
+test('a pause that outlasts the patience is not begun', { timeout: 5000 }, () =>
+  serving([busy], async (retouch, requests) => {
+    await assert.rejects(retouch.removeBackground('1', { patience: 5000 }), /Busy\./);
+    assert.equal(requests.length, 1);
+  }),
+);
+
+test('an aborted call submits no run', { timeout: 5000 }, () =>
+  serving([busy], async (retouch, requests) => {
+    const signal = AbortSignal.timeout(50);
+    await assert.rejects(retouch.removeBackground('1', { signal }), { name: 'TimeoutError' });
+    assert.equal(requests.length, 1);
+  }),
+);
+
+test('a lost submission is repeated beyond the patience, to cancel it', () =>
+  serving(
+    [undefined, [504, { 'Retry-After': '0' }, {}], [202, {}, job('queued')], [200, {}, job('cancelled')]],
+    async (retouch, requests) => {
+      await assert.rejects(retouch.removeBackground('1', { patience: 0 }), Canceled);
+      assert.equal(requests.at(-1)?.[0], 'DELETE');
+    },
+  ));
+
+test('a lost submission is repeated after an abort, to cancel it', () =>
+  serving([undefined, [202, {}, job('queued')], [200, {}, job('cancelled')]], async (retouch, requests) => {
+    const signal = AbortSignal.timeout(50);
+    await assert.rejects(retouch.removeBackground('1', { signal }), { name: 'TimeoutError' });
+    assert.equal(requests.at(-1)?.[0], 'DELETE');
+  }));
