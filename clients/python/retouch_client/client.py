@@ -1,5 +1,6 @@
 """The client. `types.py`, generated from the API's document, has the types of its answers."""
 
+import contextlib
 import http.client
 import json
 import math
@@ -21,7 +22,18 @@ BUSY = (429, 503)
 PASSING = (*BUSY, 502, 504)
 
 
-class Refused(Exception):
+class RetouchError(Exception):
+    """What this client raises.
+
+    An error of a run has its idempotency key: a call with the same key waits for the same run. It also has the id of
+    the job once the server has returned it.
+    """
+
+    idempotency_key: str | None = None
+    job_id: str | None = None
+
+
+class Refused(RetouchError):
     """The server refused a request. Says why in a sentence for people; `code` is for programs, where there is one."""
 
     def __init__(self, status: int, detail: str, code: str | None = None, retry_after: float | None = None):
@@ -29,7 +41,7 @@ class Refused(Exception):
         self.status, self.detail, self.code, self.retry_after = status, detail, code, retry_after
 
 
-class RunFailed(Exception):
+class RunFailed(RetouchError):
     """A run failed, at no cost."""
 
     def __init__(self, job: Job):
@@ -38,11 +50,11 @@ class RunFailed(Exception):
         self.job, self.code = job, failure["code"] if failure else None
 
 
-class Canceled(Exception):
+class Canceled(RetouchError):
     """A run was canceled, at no cost: here because it took too long, or elsewhere."""
 
 
-class Unreachable(Exception):
+class Unreachable(RetouchError):
     """The server did not answer, however often it was asked."""
 
 
@@ -103,35 +115,47 @@ class Retouch:
         idempotency_key: str | None = None,
         on_change: Callable[[Job], None] = lambda job: None,
     ) -> Result:
-        """Runs a tool and waits for its result, `patience` seconds at most; then, or when interrupted, cancels the run.
+        """Runs a tool and waits for its result, `patience` seconds at most; then, or after an error, cancels the run.
 
         If the server is too busy to accept the run in this time, its refusal is raised, and there is no run.
         Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
         once. `on_change` gets the job before each pause.
         """
-        own = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Prefer": "respond-async"}
+        key, job = idempotency_key or str(uuid.uuid4()), None
+        own = {"Idempotency-Key": key, "Prefer": "respond-async"}
         ends = time.monotonic() + patience
-        job: Job = self.json("POST", path, body, {**headers, **own}, ends=ends)
+        try:
+            job = self.json("POST", path, body, {**headers, **own}, ends=ends)
+            return result_of(self._wait_for_end(job, ends, on_change))
+        except RetouchError as error:
+            error.idempotency_key, error.job_id = key, job and job["id"]
+            raise
+
+    def _wait_for_end(self, job: Job, ends: float, on_change: Callable[[Job], None]) -> Job:
+        """Waits until a job ends; at `ends`, or after an error, cancels it."""
         pause = 0.1
         try:
-            while job["state"] in ("queued", "running") and time.monotonic() < ends:
+            while is_active(job) and time.monotonic() < ends:
                 on_change(job)
                 time.sleep(min(pause, max(ends - time.monotonic(), 0)))
                 pause = min(pause * 1.5, 2)
-                job = self.job(job["id"])
-        except KeyboardInterrupt:
-            self.cancel(job["id"])
+                job = self._poll(job, ends)
+        except BaseException:
+            # The run would be paid, and its result lost.
+            with contextlib.suppress(Exception):
+                self.cancel(job["id"])
             raise
-        if job["state"] in ("queued", "running"):
-            # It may end at this moment; then there is a result after all.
-            job = self.cancel(job["id"])
-        match job["state"], job["results"]:
-            case "done", [result, *_]:
-                return result
-            case "cancelled", _:
-                raise Canceled("The run was canceled.")
-            case _:
-                raise RunFailed(job)
+        # It may end at this moment; then there is a result after all.
+        return self.cancel(job["id"]) if is_active(job) else job
+
+    def _poll(self, job: Job, ends: float) -> Job:
+        """Returns the job as it is now, or as it was if the server is away for a moment."""
+        try:
+            return self.json("GET", f"/api/jobs/{quoted(job['id'])}", ends=ends)
+        except (Refused, Unreachable) as error:
+            if not is_passing(error):
+                raise
+            return job
 
     def job(self, job: str) -> Job:
         """Returns a job as it is now."""
@@ -154,7 +178,7 @@ class Retouch:
         repeatable = method in ("GET", "DELETE") or "Idempotency-Key" in headers
         for attempt in range(self.retries):
             try:
-                return self.send(method, path, body, headers)
+                return self._send(method, path, body, headers)
             except (Refused, Unreachable) as error:
                 if not (is_passing(error) if repeatable else is_busy(error)):
                     raise
@@ -165,9 +189,9 @@ class Retouch:
                 if time.monotonic() + pause > ends:
                     raise
             time.sleep(pause)
-        return self.send(method, path, body, headers)
+        return self._send(method, path, body, headers)
 
-    def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def _send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
         """Sends a request once."""
         request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
         request.add_unredirected_header(*self.credential)
@@ -178,6 +202,21 @@ class Retouch:
             raise refusal(answer) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{self.address} does not answer: {error}") from error
+
+
+def is_active(job: Job) -> bool:
+    return job["state"] in ("queued", "running")
+
+
+def result_of(job: Job) -> Result:
+    """Returns the result of a job that has ended."""
+    match job["state"], job["results"]:
+        case "done", [result, *_]:
+            return result
+        case "cancelled", _:
+            raise Canceled("The run was canceled.")
+        case _:
+            raise RunFailed(job)
 
 
 def is_busy(error: Refused | Unreachable) -> bool:

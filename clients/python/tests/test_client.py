@@ -154,6 +154,40 @@ class AgainstFailures(unittest.TestCase):
             self.retouch.remove_background("1", patience=0)
         self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
 
+    def test_a_run_outlasts_an_outage(self):
+        self.retouch.retries = 0
+        outage = [None, (503, {}, {"detail": "Busy."}), (504, {}, b"<html>"), None]
+        self.server.answers = [(202, {}, job("running")), *outage, (200, {}, job("done", results=[{"imageId": "9"}]))]
+        self.assertEqual(self.retouch.remove_background("1")["imageId"], "9")
+
+    def test_a_run_that_cannot_be_followed_is_canceled(self):
+        self.server.answers = [(202, {}, job("running")), (401, {}, {"detail": "Expired."}), (200, {}, job("cancelled"))]
+        with self.assertRaisesRegex(Refused, "Expired.") as refused:
+            self.retouch.remove_background("1")
+        self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+        self.assertEqual(refused.exception.job_id, "7")
+        self.assertEqual(refused.exception.idempotency_key, self.server.requests[0][2])
+
+    def test_a_run_that_cannot_be_canceled_either_says_which_it_is(self):
+        self.server.answers = [(202, {}, job("running")), (401, {}, {"detail": "Expired."}), (403, {}, {})]
+        with self.assertRaisesRegex(Refused, "Expired.") as refused:
+            self.retouch.remove_background("1")
+        self.assertEqual(refused.exception.job_id, "7")
+
+    def test_a_mistake_of_the_caller_cancels_the_run(self):
+        self.server.answers = [(202, {}, job("running")), (200, {}, job("cancelled"))]
+        with self.assertRaises(ZeroDivisionError):
+            self.retouch.remove_background("1", on_change=lambda job: 1 / 0)
+        self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+
+    def test_a_lost_submission_tells_its_key(self):
+        self.retouch.retries = 0
+        self.server.answers = [None]
+        with self.assertRaises(Unreachable) as unreachable:
+            self.retouch.remove_background("1")
+        self.assertEqual(unreachable.exception.idempotency_key, self.server.requests[0][2])
+        self.assertIsNone(unreachable.exception.job_id)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,8 +11,17 @@ export type Result = Schemas['Result'];
 export type SelectRequest = Schemas['SelectRequest'];
 export type User = Schemas['User'];
 
+/**
+ * What this client throws. An error of a run has its idempotency key: a call with the same key waits for the same run. It
+ * also has the id of the job once the server has returned it.
+ */
+export class RetouchError extends Error {
+  idempotencyKey: string | undefined;
+  jobId: string | undefined;
+}
+
 /** The server refused a request. The message is for people; `code` is for programs, where there is one. */
-export class Refused extends Error {
+export class Refused extends RetouchError {
   constructor(
     readonly status: number,
     detail: string,
@@ -26,7 +35,7 @@ export class Refused extends Error {
 }
 
 /** A run failed, at no cost. */
-export class RunFailed extends Error {
+export class RunFailed extends RetouchError {
   readonly code: string | undefined;
 
   constructor(readonly job: Job) {
@@ -37,12 +46,12 @@ export class RunFailed extends Error {
 }
 
 /** A run was canceled, at no cost: here because it took too long, or elsewhere. */
-export class Canceled extends Error {
+export class Canceled extends RetouchError {
   override name = 'Canceled';
 }
 
 /** The server did not answer, however often it was asked. */
-export class Unreachable extends Error {
+export class Unreachable extends RetouchError {
   override name = 'Unreachable';
 }
 
@@ -67,14 +76,18 @@ export interface RunOptions {
   onChange?: (job: Job) => void;
 }
 
-interface Message {
+/** What ends the repeats of a request. */
+interface Limits {
+  /** No pause before a repeat lasts beyond this time, in milliseconds since 1970: the refusal is thrown instead. */
+  ends: number;
+  /** Ends a pause before a repeat, but never a request on its way. */
+  pauseSignal: AbortSignal | undefined;
+}
+
+interface Message extends Partial<Limits> {
   body?: BodyInit;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** No pause before a repeat lasts beyond this time, in milliseconds since 1970: the refusal is thrown instead. */
-  ends?: number;
-  /** Ends a pause before a repeat, unlike `signal` never a request on its way. */
-  pauseSignal?: AbortSignal | undefined;
   /** Whether the request sends or downloads a file. */
   isTransfer?: boolean;
 }
@@ -148,28 +161,52 @@ export class Retouch {
   }
 
   /**
-   * Runs a tool and waits for its result. If the server is too busy to accept the run in time, its refusal is thrown, and
-   * there is no run.
+   * Runs a tool and waits for its result, as long as `patience`; then, or after an error, cancels the run. If the server is
+   * too busy to accept the run in this time, its refusal is thrown, and there is no run.
    */
   async run(path: string, options: RunOptions = {}, message: Message = {}): Promise<Result> {
-    const { idempotencyKey = crypto.randomUUID(), patience = 600_000, signal, onChange } = options;
-    const ends = Date.now() + patience;
+    const { idempotencyKey = crypto.randomUUID(), patience = 600_000, signal } = options;
     const headers = { ...message.headers, 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' };
+    // The signal never ends the submission itself: the job would run, and nobody would know its id.
+    const limits = { ends: Date.now() + patience, pauseSignal: signal };
+    let job: Job | undefined;
     signal?.throwIfAborted();
-    // On its way it is not ended by the signal: the job would be submitted, and nobody would know its id.
-    let job = await this.json<Job>('POST', path, { ...message, headers, ends, pauseSignal: signal });
-    for (let pause = 100; !hasEnded(job) && Date.now() < ends && !signal?.aborted; pause *= 1.5) {
-      onChange?.(job);
-      await sleep(Math.min(pause, 2000, Math.max(ends - Date.now(), 0)), signal);
-      if (!signal?.aborted) job = await this.job(job.id);
+    try {
+      job = await this.json<Job>('POST', path, { ...message, headers, ...limits });
+      return resultOf(await this.#waitForEnd(job, limits, options.onChange), signal);
+    } catch (error) {
+      if (error instanceof RetouchError) Object.assign(error, { idempotencyKey, jobId: job?.id });
+      throw error;
+    }
+  }
+
+  /** Waits until a job ends; at the limits, or after an error, cancels it. */
+  async #waitForEnd(job: Job, limits: Limits, onChange: RunOptions['onChange']): Promise<Job> {
+    const { ends, pauseSignal } = limits;
+    let last = job;
+    try {
+      for (let pause = 100; !hasEnded(last) && Date.now() < ends && !pauseSignal?.aborted; pause *= 1.5) {
+        onChange?.(last);
+        await sleep(Math.min(pause, 2000, Math.max(ends - Date.now(), 0)), pauseSignal);
+        if (!pauseSignal?.aborted) last = await this.#poll(last, limits);
+      }
+    } catch (error) {
+      // The run would be paid, and its result lost.
+      await this.cancel(job.id).catch(() => undefined);
+      throw error;
     }
     // It may end at this moment; then there is a result after all.
-    if (!hasEnded(job)) job = await this.cancel(job.id);
-    const [result] = job.results;
-    if (job.state === 'done' && result) return result;
-    if (job.state !== 'cancelled') throw new RunFailed(job);
-    signal?.throwIfAborted();
-    throw new Canceled('The run was canceled.');
+    return hasEnded(last) ? last : this.cancel(job.id);
+  }
+
+  /** Returns the job as it is now, or as it was if the server is away for a moment or the signal is aborted. */
+  async #poll(job: Job, limits: Limits): Promise<Job> {
+    try {
+      return await this.json<Job>('GET', `/api/jobs/${encodeURIComponent(job.id)}`, limits);
+    } catch (error) {
+      if (isPassing(error) || limits.pauseSignal?.aborted) return job;
+      throw error;
+    }
   }
 
   /** Returns a job as it is now. */
@@ -247,6 +284,15 @@ function pauseAfter(error: unknown, attempt: number): number {
 
 function hasEnded(job: Job): boolean {
   return job.state !== 'queued' && job.state !== 'running';
+}
+
+/** Returns the result of a job that has ended. */
+function resultOf(job: Job, signal: AbortSignal | undefined): Result {
+  const [result] = job.results;
+  if (job.state === 'done' && result) return result;
+  if (job.state !== 'cancelled') throw new RunFailed(job);
+  signal?.throwIfAborted();
+  throw new Canceled('The run was canceled.');
 }
 
 /** Waits, or until the signal. */

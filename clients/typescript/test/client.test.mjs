@@ -48,7 +48,7 @@ test('refusals have a status, a sentence and a code', real, async () => {
 });
 
 // Answers with [status, headers, body] in turn, or hangs up.
-async function serving(answers, run) {
+async function serving(answers, run, options) {
   const requests = [];
   requests.bodies = [];
   const server = createServer(async (request, response) => {
@@ -66,7 +66,7 @@ async function serving(answers, run) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${server.address().port}/`;
   try {
-    await run(new Retouch(address, { key: 'rt_key', retries: 2 }), requests);
+    await run(new Retouch(address, { key: 'rt_key', retries: 2, ...options }), requests);
   } finally {
     server.close();
     server.closeAllConnections();
@@ -209,3 +209,59 @@ test('a lost submission is repeated after an abort, to cancel it', () =>
     await assert.rejects(retouch.removeBackground('1', { signal }), { name: 'TimeoutError' });
     assert.equal(requests.at(-1)?.[0], 'DELETE');
   }));
+
+test('a run outlasts an outage', () =>
+  serving(
+    [
+      [202, {}, job('running')],
+      undefined,
+      [503, {}, { detail: 'Busy.' }],
+      [504, {}, '<html>'],
+      undefined,
+      [200, {}, done],
+    ],
+    async (retouch) => {
+      assert.equal((await retouch.removeBackground('1')).imageId, '9');
+    },
+    { retries: 0 },
+  ));
+
+const expired = [401, {}, { detail: 'Expired.' }];
+
+test('a run that cannot be followed is canceled', () =>
+  serving([[202, {}, job('running')], expired, [200, {}, job('cancelled')]], async (retouch, requests) => {
+    const error = await retouch.removeBackground('1').catch((error) => error);
+    assert.deepEqual([error.message, error.jobId, error.idempotencyKey], ['Expired.', '7', requests[0][2]]);
+    assert.deepEqual(requests.at(-1)?.slice(0, 2), ['DELETE', '/api/jobs/7']);
+  }));
+
+test('a run that cannot be canceled either says which it is', () =>
+  serving([[202, {}, job('running')], expired, [403, {}, {}]], async (retouch) => {
+    await assert.rejects(retouch.removeBackground('1'), { message: 'Expired.', jobId: '7' });
+  }));
+
+test('a mistake of the caller cancels the run', () =>
+  serving(
+    [
+      [202, {}, job('running')],
+      [200, {}, job('cancelled')],
+    ],
+    async (retouch, requests) => {
+      const onChange = () => {
+        throw new RangeError('A mistake.');
+      };
+      await assert.rejects(retouch.removeBackground('1', { onChange }), RangeError);
+      assert.deepEqual(requests.at(-1)?.slice(0, 2), ['DELETE', '/api/jobs/7']);
+    },
+  ));
+
+test('a lost submission tells its key', () =>
+  serving(
+    [undefined],
+    async (retouch, requests) => {
+      const error = await retouch.removeBackground('1').catch((error) => error);
+      assert(error instanceof Unreachable);
+      assert.deepEqual([error.jobId, error.idempotencyKey], [undefined, requests[0][2]]);
+    },
+    { retries: 0 },
+  ));
