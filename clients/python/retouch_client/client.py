@@ -54,6 +54,10 @@ class Canceled(RetouchError):
     """A run was canceled, at no cost: here because it took too long, or elsewhere."""
 
 
+class ResultDeleted(RetouchError):
+    """A run was paid, but its result has been deleted since, so a call with its key cannot return it."""
+
+
 class Unreachable(RetouchError):
     """The server did not answer, however often it was asked."""
 
@@ -119,7 +123,7 @@ class Retouch:
 
         If the server is too busy to accept the run in this time, its refusal is raised, and there is no run.
         Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
-        once. `on_change` gets the job before each pause.
+        once. A run that failed fails again with the same key; a canceled one frees its key. `on_change` gets the job before each pause.
         """
         key, job = idempotency_key or str(uuid.uuid4()), None
         own = {"Idempotency-Key": key, "Prefer": "respond-async"}
@@ -213,6 +217,8 @@ def result_of(job: Job) -> Result:
     match job["state"], job["results"]:
         case "done", [result, *_]:
             return result
+        case "done", _:
+            raise ResultDeleted("The result was deleted; the run was paid.")
         case "cancelled", _:
             raise Canceled("The run was canceled.")
         case _:

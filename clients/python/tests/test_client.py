@@ -8,7 +8,7 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from retouch_client import Canceled, Refused, Retouch, Unreachable
+from retouch_client import Canceled, Refused, ResultDeleted, Retouch, Unreachable
 from retouch_client.types import Job
 
 FACTS = json.loads(os.environ.get("RETOUCH_CLIENT_FACTS", "null"))
@@ -187,6 +187,11 @@ class AgainstFailures(unittest.TestCase):
             self.retouch.remove_background("1")
         self.assertEqual(unreachable.exception.idempotency_key, self.server.requests[0][2])
         self.assertIsNone(unreachable.exception.job_id)
+
+    def test_a_deleted_result_does_not_count_as_a_failure(self):
+        self.server.answers = [(202, {}, job("done"))]
+        with self.assertRaisesRegex(ResultDeleted, "The result was deleted; the run was paid."):
+            self.retouch.remove_background("1", idempotency_key="mine")
 
 
 if __name__ == "__main__":

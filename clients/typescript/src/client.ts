@@ -50,6 +50,11 @@ export class Canceled extends RetouchError {
   override name = 'Canceled';
 }
 
+/** A run was paid, but its result has been deleted since, so a call with its key cannot return it. */
+export class ResultDeleted extends RetouchError {
+  override name = 'ResultDeleted';
+}
+
 /** The server did not answer, however often it was asked. */
 export class Unreachable extends RetouchError {
   override name = 'Unreachable';
@@ -66,7 +71,10 @@ export interface Options {
 }
 
 export interface RunOptions {
-  /** Calls with the same key wait for the same run, so that a program that was restarted pays once. */
+  /**
+   * Calls with the same key wait for the same run, so that a program that was restarted pays once. A run that failed fails
+   * again with the same key; a canceled one frees its key.
+   */
   idempotencyKey?: string;
   /** How long to wait for the result, in milliseconds; ten minutes by default. The run is canceled after that. */
   patience?: number;
@@ -290,6 +298,7 @@ function hasEnded(job: Job): boolean {
 function resultOf(job: Job, signal: AbortSignal | undefined): Result {
   const [result] = job.results;
   if (job.state === 'done' && result) return result;
+  if (job.state === 'done') throw new ResultDeleted('The result was deleted; the run was paid.');
   if (job.state !== 'cancelled') throw new RunFailed(job);
   signal?.throwIfAborted();
   throw new Canceled('The run was canceled.');

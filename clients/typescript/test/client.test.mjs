@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { mock, test } from 'node:test';
-import { Canceled, Refused, Retouch, Unreachable } from '../dist/client.js';
+import { Canceled, Refused, ResultDeleted, Retouch, Unreachable } from '../dist/client.js';
 
 const facts = JSON.parse(process.env.RETOUCH_CLIENT_FACTS ?? 'null');
 const real = { skip: facts ? false : 'scripts/test --only contract starts this with a server' };
@@ -265,3 +265,9 @@ test('a lost submission tells its key', () =>
     },
     { retries: 0 },
   ));
+
+test('a deleted result does not count as a failure', () =>
+  serving([[202, {}, job('done')]], async (retouch) => {
+    const run = retouch.removeBackground('1', { idempotencyKey: 'mine' });
+    await assert.rejects(run, (error) => error instanceof ResultDeleted && /the run was paid/.test(error.message));
+  }));
