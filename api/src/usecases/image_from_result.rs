@@ -1,6 +1,6 @@
 //! Makes an image from a result, so that other tools can use it.
 
-use retouch_core::images::{self, FromResult, Image};
+use retouch_core::images::{self, FromResult, Image, Stay};
 use retouch_core::{ResultId, UserId, db};
 
 use crate::error::{ACCOUNT_DELETED, ApiError};
@@ -20,9 +20,10 @@ pub async fn image_from_result(
     app: &App,
     owner: UserId,
     result: ResultId,
+    stay: Stay,
 ) -> Result<(Image, Origin), ApiError> {
     let quota = app.limits.quota();
-    let made = db::within(images::from_result(&app.pool, owner, result, quota)).await?;
+    let made = db::within(images::from_result(&app.pool, owner, result, stay, quota)).await?;
     let (image, origin) = match made {
         FromResult::Made(image) => (image, Origin::Made),
         FromResult::Existed(image) => (image, Origin::Existed),

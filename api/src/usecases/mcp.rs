@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
-use retouch_core::images::{self, Image, Uploader};
+use retouch_core::images::{self, Image, Stay, Uploader};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::selection::{Clicks, ImageBox};
 use retouch_core::users::User;
@@ -161,7 +161,7 @@ async fn find_picture(
         PictureSource::Id(id) => {
             match db::within(images::owned(&app.pool, user.id, id.into())).await? {
                 Some(image) => image,
-                None => match image_from_result(app, user.id, id.into()).await {
+                None => match image_from_result(app, user.id, id.into(), Stay::LikeSource).await {
                     Ok((image, _)) => image,
                     Err(ApiError::NotFound(_)) => return Err(ApiError::NotFound("Image")),
                     Err(error) => return Err(error),
@@ -176,7 +176,7 @@ async fn find_picture(
         }
         PictureSource::File(
             File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id),
-        ) => image_from_result(app, user.id, id).await?.0,
+        ) => image_from_result(app, user.id, id, Stay::LikeSource).await?.0,
     };
     let content = image.id.uuid().as_bytes().to_vec();
     Ok(Picture { image, content })

@@ -22,11 +22,21 @@ pub enum FromResult {
     OwnerGone,
 }
 
+/// How long an image that is made from a result stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// Until its owner deletes it.
+    ForGood,
+    /// As long as the picture that the result was made from: for good, or for an hour if that one was sent along by a program.
+    LikeSource,
+}
+
 /// Makes an image from a result of `owner`, once. It counts as a picture of its own.
 pub async fn from_result(
     pool: &PgPool,
     owner: UserId,
     result: ResultId,
+    stay: Stay,
     quota: Quota,
 ) -> sqlx::Result<FromResult> {
     let mut tx = db::begin(pool).await?;
@@ -39,17 +49,20 @@ pub async fn from_result(
         return Ok(FromResult::OwnerGone);
     }
     let existing = sqlx::query_scalar!(
-        r#"select id as "id: ImageId" from images where made_from_result = $1 and owner_id = $2"#,
+        r#"update images set expires_at = case when expires_at is not null and not $3 then now() + interval '1 hour' end
+           where made_from_result = $1 and owner_id = $2 returning id as "id: ImageId""#,
         result.uuid(),
         owner.uuid(),
+        stay == Stay::ForGood,
     );
     if let Some(image) = existing.fetch_optional(&mut *tx).await? {
+        tx.commit().await?;
         return Ok(FromResult::Existed(image));
     }
     // Whoever deletes the image or the result dooms their objects and locks these rows in the same order. Either
     // they commit first and there is no result, or they wait and then see the new row.
     let source = sqlx::query!(
-        r#"select i.id as "id: ImageId", i.name from images i join results r on r.image_id = i.id
+        r#"select i.id as "id: ImageId", i.name, i.expires_at is not null as "expires!" from images i join results r on r.image_id = i.id
            where r.id = $1 and r.owner_id = $2 and coalesce(i.expires_at > now(), true)
            for key share of i"#,
         result.uuid(),
@@ -75,13 +88,15 @@ pub async fn from_result(
         // Objects never change, so their key stands for their content.
         "insert into images (id, owner_id, object_key, thumbnail_key, preview_key, content_type, content_sha256,
                              size_bytes, width, height, name, made_from_tool, made_from_result, made_from_image,
-                             objects_of_job)
+                             objects_of_job, expires_at)
          select $1, owner_id, object_key, thumbnail_key, preview_key, 'image/png',
-                sha256(convert_to(object_key, 'UTF8')), size_bytes, width, height, $3, tool, id, image_id, job_id
+                sha256(convert_to(object_key, 'UTF8')), size_bytes, width, height, $3, tool, id, image_id, job_id,
+                case when $4 then now() + interval '1 hour' end
          from results where id = $2",
         id.uuid(),
         result.uuid(),
         name,
+        source.expires && stay == Stay::LikeSource,
     )
     .execute(&mut *tx)
     .await?;

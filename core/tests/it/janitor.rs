@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::credits::PACKS;
-use retouch_core::images::{self, FromResult, InsertOutcome, NewImage, Quota, Uploader};
+use retouch_core::images::{self, FromResult, InsertOutcome, NewImage, Quota, Stay, Uploader};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, Isolation, NewJob};
 use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
-use retouch_core::images::{self, FromResult, Image, Quota};
+use retouch_core::images::{self, FromResult, Image, Quota, Stay};
 use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results::{self, NewResult};
 use retouch_core::storage::{self, Storage};
@@ -53,7 +53,7 @@ async fn stored(pool: &PgPool, storage: &Storage, owner: UserId) -> ImageId {
 }
 
 async fn made_from(pool: &PgPool, owner: UserId, result: ResultId) -> Image {
-    match images::from_result(pool, owner, result, Quota::NONE).await.unwrap() {
+    match images::from_result(pool, owner, result, Stay::ForGood, Quota::NONE).await.unwrap() {
         FromResult::Made(id) => images::get(pool, id).await.unwrap().unwrap(),
         other => panic!("{other:?}"),
     }
@@ -115,7 +115,7 @@ async fn the_result_keeps_the_picture_of_a_deleted_image(pool: PgPool) {
     let copy = images::get(&pool, copy.id).await.unwrap().unwrap();
     assert_eq!((copy.made_from_result, copy.made_from_image), (None, None));
     assert_eq!(
-        images::from_result(&pool, ada, result, Quota::NONE).await.unwrap(),
+        images::from_result(&pool, ada, result, Stay::ForGood, Quota::NONE).await.unwrap(),
         FromResult::NoResult
     );
 }
@@ -169,7 +169,9 @@ async fn a_repeat_returns_the_same_image_also_at_the_same_time(pool: PgPool) {
     let (_, result) = run(&pool, &bucket.storage, ada, source).await;
     let clicks = (0..8).map(|_| {
         let pool = pool.clone();
-        tokio::spawn(async move { images::from_result(&pool, ada, result, Quota::NONE).await })
+        tokio::spawn(async move {
+            images::from_result(&pool, ada, result, Stay::ForGood, Quota::NONE).await
+        })
     });
     let (mut made, mut ids) = (0, Vec::new());
     for click in clicks.collect::<Vec<_>>() {
@@ -199,7 +201,7 @@ async fn whatever_happens_at_once_no_row_loses_its_picture(pool: PgPool) {
         let (of, pause) = (pool.clone(), Duration::from_millis(n % 5));
         tasks.push(tokio::spawn(async move {
             if let FromResult::Made(id) =
-                images::from_result(&of, ada, result, Quota::NONE).await.unwrap()
+                images::from_result(&of, ada, result, Stay::ForGood, Quota::NONE).await.unwrap()
                 && n % 3 == 0
             {
                 images::delete(&of, ada, id).await.unwrap();
@@ -238,4 +240,28 @@ async fn whatever_happens_at_once_no_row_loses_its_picture(pool: PgPool) {
     named.sort();
     // Without waiting for the hourly search: no object lost its place on the list.
     assert_eq!(object_keys(&bucket.storage).await, named);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_image_made_by_a_program_expires_like_its_source_unless_somebody_keeps_it(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let source = stored(&pool, &bucket.storage, ada).await;
+    let (_, result) = run(&pool, &bucket.storage, ada, source).await;
+    // As if a program had sent the picture along.
+    sqlx::query("update images set expires_at = now() + interval '1 minute'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let make = async |stay| {
+        images::from_result(&pool, ada, result, stay, Quota::NONE).await.unwrap();
+        let left = "select extract(epoch from expires_at - now())::float8 from images where made_from_result is not null";
+        sqlx::query_scalar::<_, Option<f64>>(left).fetch_one(&pool).await.unwrap()
+    };
+    for _ in 0..2 {
+        let left = make(Stay::LikeSource).await.unwrap();
+        assert!((3_500.0..=3_600.0).contains(&left), "{left}");
+    }
+    assert_eq!(make(Stay::ForGood).await, None);
+    assert_eq!(make(Stay::LikeSource).await, None, "it stays");
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use retouch_core::images::Stay;
 
 use crate::error::ApiError;
 use crate::routes::caller::SignedIn;
@@ -26,7 +27,8 @@ pub async fn make_image_from_result(
     SignedIn(user): SignedIn,
     Path(result): Path<String>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
-    let (image, origin) = image_from_result(&app, user.id, id(&result, "Result")?).await?;
+    let (image, origin) =
+        image_from_result(&app, user.id, id(&result, "Result")?, Stay::ForGood).await?;
     let status = match origin {
         Origin::Made => StatusCode::CREATED,
         Origin::Existed => StatusCode::OK,

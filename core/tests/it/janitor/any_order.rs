@@ -159,9 +159,15 @@ impl<'a> World<'a> {
             Step::GoOnFrom(n) => {
                 let made = results::list(pool, Filter::default()).await.unwrap();
                 if let Some(result) = made.get(n % made.len().max(1)) {
-                    let made = images::from_result(pool, self.owner, result.id, Quota::NONE)
-                        .await
-                        .unwrap();
+                    let made = images::from_result(
+                        pool,
+                        self.owner,
+                        result.id,
+                        Stay::ForGood,
+                        Quota::NONE,
+                    )
+                    .await
+                    .unwrap();
                     self.seen[4] += usize::from(matches!(made, FromResult::Made(_)));
                 }
             }
