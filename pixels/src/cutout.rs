@@ -18,10 +18,12 @@ use crate::{PixelError, stored};
 /// A rendered cutout.
 #[derive(Debug)]
 pub struct CutoutFile {
-    /// The file.
+    /// The file; of a ZIP that is not [packed](Self::pack) yet, the picture without transparency.
     pub bytes: Bytes,
     /// Its MIME type.
     pub content_type: &'static str,
+    /// The alpha channel as a gray PNG, for a ZIP that is not packed yet.
+    alpha: Option<Bytes>,
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
@@ -30,6 +32,18 @@ pub struct CutoutFile {
     pub full_width: u32,
     /// The height it would have without [`CutoutOptions::max_pixels`].
     pub full_height: u32,
+}
+
+impl CutoutFile {
+    /// Packs a ZIP. Returns other files as they are. Until then, the picture can still get marks.
+    ///
+    /// # Errors
+    /// [`PixelError::Internal`] if the ZIP cannot be written.
+    pub fn pack(self) -> Result<Self, PixelError> {
+        let Some(alpha) = &self.alpha else { return Ok(self) };
+        let bytes = files::zip(&[("color.jpg", &self.bytes), ("alpha.png", alpha)])?;
+        Ok(Self { bytes, content_type: "application/zip", alpha: None, ..self })
+    }
 }
 
 /// Renders a cutout from the PNG that a worker stored. If `options` change nothing, the PNG is returned as it is.
@@ -45,6 +59,7 @@ pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelE
         return Ok(CutoutFile {
             bytes: png.clone(),
             content_type: "image/png",
+            alpha: None,
             width,
             height,
             full_width: width,
@@ -62,11 +77,16 @@ pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelE
         colors::put_behind(&mut picture, color);
     }
     let (width, height) = picture.dimensions();
-    let (bytes, content_type) = match options.channels {
-        Channels::Rgba => files::subject(picture, options.format, profile.as_deref())?,
-        Channels::Alpha => files::alpha(&picture, options.format)?,
+    let profile = profile.as_deref();
+    let (alpha, (bytes, content_type)) = match (options.channels, options.format) {
+        (Channels::Rgba, Format::Zip) => {
+            let alpha = files::alpha(&picture, Format::Png)?.0;
+            (Some(alpha), files::without_transparency(picture, profile)?)
+        }
+        (Channels::Rgba, format) => (None, files::subject(picture, format, profile)?),
+        (Channels::Alpha, format) => (None, files::alpha(&picture, format)?),
     };
-    Ok(CutoutFile { bytes, content_type, width, height, full_width, full_height })
+    Ok(CutoutFile { bytes, content_type, alpha, width, height, full_width, full_height })
 }
 
 fn failed(step: &str, error: &dyn std::error::Error) -> PixelError {

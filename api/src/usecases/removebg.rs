@@ -159,7 +159,7 @@ async fn render(
             cutout.bytes = exif.put_on(&cutout.bytes)?;
         }
         cutout.bytes = marks.carry_over(cutout.bytes, &png, true)?;
-        Ok::<_, ApiError>(cutout)
+        Ok::<_, ApiError>(cutout.pack()?)
     };
     app.decoders.run_in(memory, render).await?.0
 }

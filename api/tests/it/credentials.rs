@@ -279,7 +279,7 @@ async fn a_remove_bg_client_gets_marks_in_every_format(pool: PgPool) {
     let key = Key::new("Example Ltd");
     let app = std::sync::Arc::new(start(pool, &key, &["--credentials=all"]).await);
     let client = app.key("ada").await;
-    for format in ["png", "jpg"] {
+    for format in ["png", "jpg", "zip"] {
         let worker = {
             let (app, made) = (app.clone(), key.fixed(&png(64, 48)));
             tokio::spawn(async move {
@@ -288,7 +288,11 @@ async fn a_remove_bg_client_gets_marks_in_every_format(pool: PgPool) {
                 app.finish(job.await.id, &made).await;
             })
         };
-        let picture = if format == "png" { png(64, 48) } else { jpeg() };
+        let picture = match format {
+            "png" => png(64, 48),
+            "jpg" => jpeg(),
+            _ => png(48, 64),
+        };
         let answer = app
             .post("/v1.0/removebg")
             .with_key(&client)
@@ -297,7 +301,13 @@ async fn a_remove_bg_client_gets_marks_in_every_format(pool: PgPool) {
             .await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
         worker.await.unwrap();
-        let report = key.read(&answer.body);
+        let mut file = answer.body.to_vec();
+        if format == "zip" {
+            let mut zip =
+                zip::ZipArchive::new(std::io::Cursor::new(std::mem::take(&mut file))).unwrap();
+            std::io::Read::read_to_end(&mut zip.by_name("color.jpg").unwrap(), &mut file).unwrap();
+        }
+        let report = key.read(&file);
         assert_eq!(report.state, State::Trusted, "{format}: {report:?}");
         assert!(report.source.is_some_and(|source| source.is_generated()));
     }

@@ -38,12 +38,16 @@ pub(super) fn subject(
             colors::put_behind(&mut picture, WHITE);
             Ok((jpeg(&without_alpha(picture), JPEG_QUALITY, profile)?, "image/jpeg"))
         }
-        Format::Zip => {
-            let alpha = gray_png(&alpha_of(&picture))?;
-            let color = jpeg(&without_alpha(picture), JPEG_QUALITY, profile)?;
-            Ok((zip(&[("color.jpg", &color), ("alpha.png", &alpha)])?, "application/zip"))
-        }
+        Format::Zip => without_transparency(picture, profile),
     }
+}
+
+/// Encodes the colors alone, also those of transparent pixels; returns the file and its MIME type.
+pub(super) fn without_transparency(
+    picture: RgbaImage,
+    profile: Option<&[u8]>,
+) -> Result<(Bytes, &'static str), PixelError> {
+    Ok((jpeg(&without_alpha(picture), JPEG_QUALITY, profile)?, "image/jpeg"))
 }
 
 /// Encodes the alpha channel as a gray picture; returns the file and its MIME type.
@@ -70,7 +74,7 @@ fn gray_png(alpha: &GrayImage) -> Result<Bytes, PixelError> {
     png_of_samples(alpha.dimensions(), Channels::Gray, alpha, None)
 }
 
-fn zip(files: &[(&str, &Bytes)]) -> Result<Bytes, PixelError> {
+pub(super) fn zip(files: &[(&str, &Bytes)]) -> Result<Bytes, PixelError> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     // The pictures are already compressed.
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);

@@ -221,6 +221,8 @@ fn alpha_alone_is_a_gray_picture() {
 #[test]
 fn a_zip_contains_color_and_alpha() {
     let made = shaped(&CutoutOptions { format: Format::Zip, ..AS_IT_IS });
+    assert_eq!(made.content_type, "image/jpeg", "it can still get marks");
+    let made = made.pack().unwrap();
     assert_eq!(made.content_type, "application/zip");
     let mut archive = zip::ZipArchive::new(Cursor::new(made.bytes)).expect("a ZIP");
     assert_eq!(archive.len(), 2);
