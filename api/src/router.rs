@@ -17,6 +17,7 @@ use tower_http::request_id::{
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
+use utoipa::openapi::schema::{KnownFormat, Object, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi as Document, RefOr};
 use utoipa_axum::router::OpenApiRouter;
@@ -131,11 +132,12 @@ fn table() -> OpenApiRouter<App> {
 
 /// Returns the `OpenAPI` document.
 pub fn openapi() -> Document {
-    with_problem_type(table().into_openapi())
+    with_media_types(table().into_openapi())
 }
 
-/// Sets the media type of every [`crate::routes::problem::Problem`] to `application/problem+json`.
-fn with_problem_type(mut document: Document) -> Document {
+/// Sets the media type of every [`crate::routes::problem::Problem`] to `application/problem+json`, and describes pictures and
+/// archives as binary, which utoipa takes for lists of numbers.
+fn with_media_types(mut document: Document) -> Document {
     for path in document.paths.paths.values_mut() {
         let operations =
             [&mut path.get, &mut path.post, &mut path.put, &mut path.patch, &mut path.delete];
@@ -144,14 +146,25 @@ fn with_problem_type(mut document: Document) -> Document {
             let RefOr::T(answer) = answer else { continue };
             let contents = std::mem::take(&mut answer.content).into_iter();
             let typed = contents.map(|(kind, content)| {
-                let kind =
-                    if is_problem(&content) { "application/problem+json".into() } else { kind };
-                (kind, content)
+                if is_problem(&content) {
+                    ("application/problem+json".into(), content)
+                } else if kind.starts_with("image/") || kind == "application/zip" {
+                    (kind, RefOr::T(Content::new(Some(binary()))))
+                } else {
+                    (kind, content)
+                }
             });
             answer.content = typed.collect();
         }
     }
     document
+}
+
+fn binary() -> Object {
+    Object::builder()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+        .build()
 }
 
 fn is_problem(content: &RefOr<Content>) -> bool {
@@ -170,7 +183,7 @@ async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Respon
 /// Returns the whole application: the API, its documentation and the page.
 pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
-    let document = with_problem_type(document);
+    let document = with_media_types(document);
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
         .layer(middleware::from_fn(ui::page_headers));

@@ -328,7 +328,10 @@ export interface paths {
         get: operations["get_job"];
         put?: never;
         post?: never;
-        /** Cancels a job, which then costs nothing. A job that has ended stays unchanged. */
+        /**
+         * Cancels a job, which then costs nothing, and frees its idempotency key: a request with this key runs again. A job that has
+         *     ended stays unchanged.
+         */
         delete: operations["cancel_job"];
         options?: never;
         head?: never;
@@ -558,7 +561,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns a preview of a picture that browsers can display before the upload: at most 1,600 pixels per side. Counts as an upload,
+         * Returns a preview, which every browser can display, of a picture that is not uploaded yet: at most 1,600 pixels per side. Counts as an upload,
          *     works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
          */
         post: operations["preview"];
@@ -2559,9 +2562,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/webp": number[];
+                    "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
                 };
             };
             400: {
@@ -2644,7 +2647,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
+                    "image/png": string;
                 };
             };
             206: {
@@ -2713,7 +2716,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
+                    "image/png": string;
                 };
             };
             /** @description The job, which has not ended. */
@@ -2862,7 +2865,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
+                    "image/png": string;
                 };
             };
             /** @description The job, which has not ended. */
@@ -3019,7 +3022,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": number[];
+                    "application/zip": string;
                 };
             };
             400: {
@@ -3326,7 +3329,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
+                    "image/png": string;
                 };
             };
             400: {
@@ -4495,9 +4498,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/webp": number[];
+                    "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
                 };
             };
             400: {
@@ -4589,9 +4592,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/webp": number[];
+                    "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
                 };
             };
             400: {
@@ -4671,9 +4674,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/webp": number[];
+                    "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
                 };
             };
             400: {
@@ -5312,7 +5315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
+                    "image/png": string;
                 };
             };
             400: {
@@ -6873,10 +6876,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": number[];
-                    "image/jpeg": number[];
-                    "image/webp": number[];
-                    "application/zip": number[];
+                    "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
+                    "application/zip": string;
                     "application/json": components["schemas"]["RemovalView"];
                 };
             };
