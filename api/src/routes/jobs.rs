@@ -69,7 +69,8 @@ pub async fn get_job(
     Ok(Json(view(&app, &job).await?))
 }
 
-/// Cancels a job, which then costs nothing. A job that has ended stays unchanged.
+/// Cancels a job, which then costs nothing, and frees its idempotency key: a request with this key runs again. A job that has
+/// ended stays unchanged.
 #[utoipa::path(delete, path = "/api/jobs/{jobId}", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, body = JobView), (status = 401, body = Problem), (status = 404, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
@@ -79,7 +80,7 @@ pub async fn cancel_job(
     Path(job): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
-    if jobs::cancel(&app.pool, job.id).await? {
+    if jobs::cancel_unanswered(&app.pool, job.id).await? {
         announce_canceled(&app, &[job.id]).await;
     }
     let job = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;

@@ -53,6 +53,11 @@ impl ApiError {
     pub fn code(&self) -> Option<String> {
         let code = match self {
             Self::RunFailed(failure) => failure.code.as_str(),
+            Self::FreeExists => "free_run_used",
+            Self::Canceled => "canceled",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::DimensionsTooBig { .. } => "image_too_large",
+            Self::UnreadableImage => "image_unreadable",
             Self::MaskInvalid(_) => "mask_invalid",
             Self::MaskEmpty => "mask_empty",
             Self::NothingFound => "nothing_found",

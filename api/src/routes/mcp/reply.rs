@@ -142,9 +142,20 @@ pub async fn of_account(app: &App, user: &User) -> Result<CallToolResult, ApiErr
         magic_fix_modes: offer.modes.iter().map(|mode| mode.as_str()).collect(),
         magic_fix_words: offer.vocabulary,
     };
+    let AccountOutput { available_credits, held_credits, prices, magic_fix_modes, .. } = &output;
+    // Many assistants see only the text.
+    let fixes = if magic_fix_modes.is_empty() {
+        "Magic fixes are not available at the moment.".to_owned()
+    } else {
+        format!("Magic fixes can {}.", magic_fix_modes.join(", "))
+    };
+    let words = output.magic_fix_words.as_ref().map_or(String::new(), |words| {
+        format!(" Their model knows only these words: {}.", words.join(", "))
+    });
     let text = format!(
-        "{} credits are available, {} are held for unfinished runs.",
-        output.available_credits, output.held_credits
+        "{available_credits} credits are available, {held_credits} are held for unfinished runs. A run costs {} credits to \
+         remove a background, {} to upscale twofold, {} fourfold, and {} for a magic fix. {fixes}{words}",
+        prices.remove_background, prices.upscale_2, prices.upscale_4, prices.magic_fix
     );
     answer(text, &output, None)
 }
