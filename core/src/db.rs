@@ -161,7 +161,7 @@ async fn ping_or_replace(
 /// Use this instead of `PgPool::begin`. If a future waiting for `PgPool::begin` is dropped (a browser hangs up, a
 /// `select!`), its connection returns to the pool inside an open transaction, and the writes of the next users
 /// of that connection are lost (sqlx 0.9.0, its issue 4393). Here a task always completes the begin, and rolls
-/// back if nobody takes the transaction. It gives up only on a connection that fell silent, which the pool closes.
+/// back if nobody takes the transaction. It gives up only on a connection that fell silent, which the pool replaces.
 pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
     #[expect(clippy::disallowed_methods, reason = "a spawned task is not dropped while it waits")]

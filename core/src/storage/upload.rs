@@ -225,7 +225,7 @@ impl Upload {
     /// Sends the next part. The first number is left out if the head follows later.
     async fn send_part(&mut self, body: Bytes) -> Result<(), StorageError> {
         if self.parts.is_none() {
-            self.parts = Some(self.begin().await?);
+            self.begin().await?;
         }
         let Some(parts) = &mut self.parts else { return Ok(()) };
         parts.sent += 1;
@@ -262,7 +262,7 @@ impl Upload {
         Ok(())
     }
 
-    async fn begin(&self) -> Result<Parts, StorageError> {
+    async fn begin(&mut self) -> Result<(), StorageError> {
         let Storage { client, bucket, .. } = &self.storage;
         let begun = client
             .create_multipart_upload()
@@ -273,6 +273,13 @@ impl Upload {
             .await
             .map_err(failed(Operation::Multipart))?;
         let upload_id = begun.upload_id().unwrap_or_default().to_owned();
+        // From here on, dropping this aborts the upload.
+        self.parts = Some(Parts {
+            upload_id: upload_id.clone(),
+            sent: 0,
+            in_flight: JoinSet::new(),
+            completed: Vec::new(),
+        });
         let record = || async {
             sqlx::query!(
                 "insert into unfinished_uploads (upload_id, object_key) values ($1, $2) on conflict do nothing",
@@ -282,11 +289,8 @@ impl Upload {
             .execute(&self.pool)
             .await
         };
-        if let Err(error) = db::retry(record).await {
-            abort(client, bucket, &self.key, &upload_id).await?;
-            return Err(error.into());
-        }
-        Ok(Parts { upload_id, sent: 0, in_flight: JoinSet::new(), completed: Vec::new() })
+        db::retry(record).await?;
+        Ok(())
     }
 }
 
