@@ -79,7 +79,12 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.runs.lock().remove(&self.number);
+        let run = self.runs.lock().remove(&self.number);
+        // Before the callers hear of it: what they ran may be the reason.
+        if std::thread::panicking() {
+            let (model, _) = run.unwrap_or_else(|| (String::new(), Instant::now()));
+            self.runs.set_device_lost(&format!("a run of model {model} panicked"));
+        }
     }
 }
 

@@ -40,7 +40,8 @@ use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
 use crate::session::Runtime;
 
-/// The most windows of a text. A prompt of 500 characters has about 120 tokens in English, and up to 300 in other languages.
+/// The most windows of a text. A prompt of 500 characters has about 120 tokens in English; in other scripts a character may
+/// take several.
 const MAX_WINDOWS: usize = 4;
 
 /// An opened Stable Diffusion inpainting model.
@@ -169,8 +170,8 @@ impl SdInpaint {
     }
 
     /// Repaints the masked parts of several pictures, as [`Self::inpaint`] does with each. The results have the same order.
-    /// All must have the same size, number of steps, first step, and number of [windows](Self::windows). Calls `heartbeat` after the encoding and the decoding
-    /// of each picture: for a large batch, these take longer than a step.
+    /// All must have the same size, number of steps, first step, and number of [windows](Self::windows). Calls `heartbeat`
+    /// after the encoding and the decoding of each picture: for a large batch, these take longer than a step.
     pub fn inpaint_together(
         &mut self,
         items: Vec<BatchItem<'_>>,
@@ -214,7 +215,7 @@ impl SdInpaint {
             let text = format!("strength {} leaves no step of {steps}", request.strength);
             return Err(DiffusionError::Request(text));
         }
-        let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
+        let is_guided = self.is_guided(request.guidance);
         let negative = is_guided.then(|| request.negative_prompt.clone());
         let most = self.most_windows();
         let texts = self.recent.get_or_embed(
@@ -278,12 +279,23 @@ impl SdInpaint {
         if self.unet.takes_long_texts() { MAX_WINDOWS } else { 1 }
     }
 
+    /// Returns whether the net is also run with the negative prompt.
+    const fn is_guided(&self, guidance: f32) -> bool {
+        guidance > 1.0 && !self.unet.takes_guidance()
+    }
+
     /// Returns how many windows of the text encoder a request takes. In a batch, all must take the same.
     ///
     /// # Errors
     /// [`DiffusionError::Request`] if a text cannot be encoded.
-    pub fn windows(&self, negative: &str, prompt: &str) -> Result<usize, DiffusionError> {
-        self.texts.windows(Some(negative), prompt, self.most_windows())
+    pub fn windows(
+        &self,
+        negative: &str,
+        prompt: &str,
+        guidance: f32,
+    ) -> Result<usize, DiffusionError> {
+        let negative = self.is_guided(guidance).then_some(negative);
+        self.texts.windows(negative, prompt, self.most_windows())
     }
 
     /// Embeds the negative prompt, if given, and the prompt, one row of one window each.

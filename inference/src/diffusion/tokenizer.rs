@@ -87,8 +87,8 @@ impl ClipTokenizer {
         self.length
     }
 
-    /// Encodes a text in up to `most` windows; what does not fit is cut. No word is split between two windows, unless it
-    /// fills one.
+    /// Encodes a text in up to `most` windows; what does not fit is cut. A word is split between two windows only if it has
+    /// no room in one.
     ///
     /// # Errors
     /// [`DiffusionError::Request`] if the text cannot be encoded.
@@ -103,7 +103,10 @@ impl ClipTokenizer {
             let is_last = full == ids.len() || windows.len() + 1 == most;
             let ends_word = |at: &usize| tokens[at - 1].ends_with(WORD_END);
             let whole = (start + 1..=full).rev().find(ends_word);
-            let end = if is_last { full } else { whole.unwrap_or(full) };
+            // Whether the word after it has room in the next window.
+            let fits =
+                |whole: &usize| (full..=ids.len().min(whole + room)).any(|at| ends_word(&at));
+            let end = if is_last { full } else { whole.filter(fits).unwrap_or(full) };
             windows.push(self.window(&ids[start..end]));
             start = end;
         }

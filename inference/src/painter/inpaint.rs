@@ -139,7 +139,8 @@ impl InpaintPainter {
     /// Returns how many windows of the text encoder a crop's prompt takes.
     fn windows(&self, painting: &Painting) -> Option<usize> {
         let Pipeline::Sd(sd) = &self.pipeline else { return None };
-        sd.windows(&self.contract.sampling.negative_prompt, &self.prompt(painting)).ok()
+        let sampling = &self.contract.sampling;
+        sd.windows(&sampling.negative_prompt, &self.prompt(painting), sampling.guidance).ok()
     }
 
     /// Returns the first step of a crop.

@@ -197,7 +197,10 @@ impl Thread<'_> {
         self.unload();
         match self.residence.load_again(true, || true) {
             Ok(opened) => self.opened = Some(opened),
-            Err(NotLoaded::Abandoned | NotLoaded::Failed(_)) => return first,
+            Err(NotLoaded::Abandoned) => return first,
+            Err(NotLoaded::Failed(error)) => {
+                return note_device_loss(self.runtime, Err(error)).or(first);
+            }
         }
         let second = work(self);
         self.residence.admit_others();
@@ -241,7 +244,9 @@ impl Thread<'_> {
     fn infer_each_alone(&mut self, batch: Vec<Item>) {
         for item in batch {
             let one = std::slice::from_ref(&item);
-            let alone = self.with_room(is_full, |own| own.run(one, 1));
+            // The input before may have left no model loaded.
+            let loaded = self.load(|| !item.answer.is_closed());
+            let alone = loaded.and_then(|()| self.with_room(is_full, |own| own.run(one, 1)));
             let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
                 output: outputs.remove(0),
                 waited: item.waited,

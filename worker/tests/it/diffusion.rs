@@ -336,11 +336,12 @@ fn the_end_of_a_long_prompt_counts() {
     };
     assert!(mean_difference(&painted("with a cat"), &painted("in the snow")) > 0.5);
     let text = "flower ".repeat(100);
-    assert_eq!(model.windows("", &text).unwrap(), 2);
-    assert_eq!(model.windows(&text, "flower").unwrap(), 2, "both texts get as many");
+    assert_eq!(model.windows("", &text, 7.5).unwrap(), 2);
+    assert_eq!(model.windows(&text, "flower", 7.5).unwrap(), 2, "both texts get as many");
+    assert_eq!(model.windows(&text, "flower", 1.0).unwrap(), 1, "the negative one is not used");
     // Its net takes texts of one window.
     let mut model = SdInpaint::open(&sdxl(), &runtime()).unwrap();
-    assert_eq!(model.windows("", &text).unwrap(), 1);
+    assert_eq!(model.windows("", &text, 7.5).unwrap(), 1);
     assert!(paint(&mut model, &request(&text), 1).unwrap().prompt_tokens_cut > 0);
 }
 

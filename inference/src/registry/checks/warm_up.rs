@@ -135,10 +135,14 @@ fn wrong_postprocess(segmentation: &Segmentation, low: f32, high: f32) -> Option
         MapRange::Sigmoid | MapRange::Softmax if low >= 0.0 && high <= 1.0 => Some(format!(
             "output values range from {low} to {high}: these are probabilities already; set postprocess.range = \"clip\""
         )),
-        // With white at 1, a net that knows only other subjects may see none here.
-        MapRange::Clip if segmentation.output.white() > 1.0 && high < FAINT => Some(format!(
-            "the largest output value is {high} after division by output.white; check output.white"
-        )),
+        // Where the manifest does not state white, a net that knows only other subjects may see none here.
+        MapRange::Clip
+            if segmentation.output.white.is_some_and(|white| white > 1.0) && high < FAINT =>
+        {
+            Some(format!(
+                "the largest output value is {high} after division by output.white; check output.white"
+            ))
+        }
         MapRange::Clip | MapRange::Sigmoid | MapRange::Softmax | MapRange::Minmax => None,
     }
 }
