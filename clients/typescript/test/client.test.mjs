@@ -194,6 +194,18 @@ test('an aborted call submits no run', { timeout: 5000 }, () =>
   }),
 );
 
+test('a call that is aborted before a refusal arrives is not repeated', { timeout: 5000 }, () => {
+  const controller = new AbortController();
+  const shift = () => {
+    controller.abort();
+    return busy;
+  };
+  return serving({ shift }, async (retouch, requests) => {
+    await assert.rejects(retouch.removeBackground('1', { signal: controller.signal }), { name: 'AbortError' });
+    assert.equal(requests.length, 1);
+  });
+});
+
 test('a lost submission is repeated beyond the patience, to cancel it', () =>
   serving(
     [undefined, [504, { 'Retry-After': '0' }, {}], [202, {}, job('queued')], [200, {}, job('cancelled')]],
