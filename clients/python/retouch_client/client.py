@@ -121,9 +121,9 @@ class Retouch:
     ) -> Result:
         """Runs a tool and waits for its result, `patience` seconds at most; then, or after an error, cancels the run.
 
-        If the server is too busy to accept the run in this time, its refusal is raised, and there is no run.
-        Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
-        once. A run that failed fails again with the same key; a canceled one frees its key. `on_change` gets the job before each pause.
+        If the server is too busy to accept the run in this time, its refusal is raised, and there is no run. Another call
+        with the same `idempotency_key` waits for the same run, so that a program that was restarted pays once. A run that
+        failed fails again with the same key; a canceled one frees its key. `on_change` gets the job before each pause.
         """
         key, job = idempotency_key or str(uuid.uuid4()), None
         own = {"Idempotency-Key": key, "Prefer": "respond-async"}

@@ -307,6 +307,7 @@ function resultOf(job: Job, signal: AbortSignal | undefined): Result {
 /** Waits, or until the signal. */
 function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
     const timer = setTimeout(done, milliseconds);
     function done() {
       clearTimeout(timer);
