@@ -390,7 +390,7 @@ async fn a_canceled_call_costs_nothing(pool: PgPool) {
         cancel(&sessions[0]).await;
     };
     let (answer, ()) = tokio::join!(waiting, canceling);
-    is_refused(&messages(&answer).pop().unwrap()["result"], "conflict", "The run was canceled.");
+    is_refused(&messages(&answer).pop().unwrap()["result"], "canceled", "The run was canceled.");
     // Other calls may still join the run for a moment.
     let canceled = async || (app.balance("ada").await == (20, 0)).then_some(());
     eventually(Duration::from_secs(10), "the cancellation", canceled).await;

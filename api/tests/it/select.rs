@@ -92,7 +92,7 @@ async fn the_failures_of_a_worker_are_explained(pool: PgPool) {
     for (failure, status, code) in [
         (SelectionFailure::NothingFound, 422, json!("nothing_found")),
         (SelectionFailure::ImageMissing, 404, Value::Null),
-        (SelectionFailure::ImageUnreadable, 422, Value::Null),
+        (SelectionFailure::ImageUnreadable, 422, json!("image_unreadable")),
         (SelectionFailure::StorageUnavailable, 503, Value::Null),
         (SelectionFailure::Failed("a secret of the operator".into()), 500, Value::Null),
     ] {
