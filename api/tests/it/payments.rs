@@ -357,6 +357,13 @@ async fn double_clicks_and_repeated_keys_return_the_same_page(pool: PgPool) {
     let first = keyed(1).await.json();
     assert_ne!(first["url"], urls[0]);
     assert_eq!(keyed(1).await.json(), first);
+    // A second page of one order could be paid, and would grant nothing.
+    sqlx::query("update orders set created_at = now() - interval '4 days'")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    assert_eq!(retouch_core::orders::expire_abandoned(&app.pool).await.unwrap(), 2);
+    assert_eq!(keyed(1).await.json(), first);
     keyed(2)
         .await
         .is_problem(422, "This Idempotency-Key was already used for a different request.");

@@ -123,11 +123,11 @@ pub async fn refuse(pool: &PgPool, order: OrderId) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// Expires orders that can no longer be paid, forgets the email address and page of each, and returns their number. Checkout
-/// pages close after a day, and by then we have polled the provider about them. A payment we learn of later still counts.
+/// Expires orders that can no longer be paid and returns their number. Checkout pages close after a day, and by
+/// then we have polled the provider about them. A payment we learn of later still counts.
 pub async fn expire_abandoned(pool: &PgPool) -> sqlx::Result<u64> {
     let expired = sqlx::query!(
-        "update orders set status = 'expired', email = null, checkout_url = null
+        "update orders set status = 'expired'
          where status = 'open' and created_at < now() - case when session is null then interval '25 hours'
                                                              else interval '72 hours' end",
     )
