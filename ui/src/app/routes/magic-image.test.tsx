@@ -540,6 +540,26 @@ describe('the editor', () => {
     ]);
   });
 
+  test('the brush of the keyboard stays in sight: at the edge, an enlarged picture moves', async () => {
+    open(withImage());
+    await mask();
+    (await surface()).focus();
+    const lefts = '{ArrowLeft}'.repeat(40);
+    await userEvent.keyboard(`${lefts}{ArrowRight}{Enter}{Enter}`);
+    expect(useMaskStore.getState().drafts['image-1']?.done[0]).toMatchObject({ points: [24, 400] });
+    await userEvent.keyboard(`++${lefts}{ArrowRight}{Enter}{Enter}`);
+    expect(useMaskStore.getState().drafts['image-1']?.done[1]).toMatchObject({ points: [10.67, 400] });
+  });
+
+  test('draws nothing more while Enter is held down', async () => {
+    open(withImage());
+    (await surface()).focus();
+    await userEvent.keyboard('{Enter>5}{ArrowRight}{/Enter}{Enter}');
+    expect(useMaskStore.getState().drafts['image-1']?.done).toEqual([
+      { kind: 'paint', size: 40, points: [600, 400, 624, 400] },
+    ]);
+  });
+
   test('does not draw the mask again with every letter of the prompt', async () => {
     open(withImage());
     await draw();

@@ -20,8 +20,9 @@ export type Drag = {
 };
 
 /**
- * Turns mouse, touch and pen input into drags and pinches: one pointer drags, two fingers zoom and pan. While a pen is
- * down, touches are ignored: the hand holding the pen may rest on the screen.
+ * Turns mouse, touch, pen and keyboard input into drags and pinches: one pointer drags, two fingers zoom and pan. While a
+ * pen is down, touches are ignored: the hand holding the pen may rest on the screen. Any other pointer ends what a key has
+ * started, and is not disturbed by keys.
  *
  * `startDrag` decides what a single pointer does; null ignores the press.
  */
@@ -36,11 +37,12 @@ export function createGestures(
   const pointers = () => [...down.values()];
 
   function press(pointer: Pointer) {
-    if (pointer.type === 'touch' && pointers().some(({ type }) => type === 'pen')) return;
-    if (pointer.type === 'pen' && pointers().some(({ type }) => type === 'touch')) {
-      finish('cancel');
-      down.clear();
-    }
+    // Only pointers of one type pinch.
+    const other = pointers().find(({ type }) => type !== pointer.type)?.type;
+    if (other === 'key') finish('end');
+    else if (other === 'touch' && pointer.type === 'pen') finish('cancel');
+    else if (other) return;
+    if (other) down.clear();
     down.set(pointer.id, pointer);
     if (down.size > 1) {
       finish('interrupt');

@@ -253,6 +253,35 @@ describe('a pen', () => {
   });
 });
 
+describe('a key', () => {
+  const key = (x: number, y: number) => at(x, y, { id: -1, type: 'key' });
+
+  test('started a stroke that the mouse ends, and then draws its own', () => {
+    const gestures = start();
+    gestures.press(key(0, 0));
+    gestures.move(key(10, 0));
+    gestures.press(at(50, 50));
+    gestures.move(at(60, 50));
+    gestures.release({ id: 1 });
+    expect(committed.map(pointsOf)).toEqual([
+      [0, 0, 20, 0],
+      [100, 100, 120, 100],
+    ]);
+    expect(gestures.isDown(-1)).toBe(false);
+    expect(zoom).not.toHaveBeenCalled();
+  });
+
+  test('does nothing while the mouse draws', () => {
+    const gestures = start();
+    gestures.press(at(0, 0));
+    gestures.press(key(90, 90));
+    gestures.move(at(10, 0));
+    gestures.release({ id: 1 });
+    expect(committed.map(pointsOf)).toEqual([[0, 0, 20, 0]]);
+    expect(gestures.isDown(-1)).toBe(false);
+  });
+});
+
 describe('the select tool', () => {
   beforeEach(() => {
     isSelecting = true;

@@ -83,6 +83,8 @@ export function useDrawing(control: ViewControl, drawing: Drawing) {
     const pointer: Pointer = { id: KEYBOARD, type: 'key', button: 0, buttons: 1, alt: event.altKey, ...at };
     if (event.key === 'Enter') {
       event.preventDefault();
+      // A key that is held down would draw a dot with every repetition.
+      if (event.repeat) return;
       showRing(at);
       if (gestures.isDown(KEYBOARD)) gestures.release(pointer);
       else gestures.press(pointer);
@@ -93,7 +95,11 @@ export function useDrawing(control: ViewControl, drawing: Drawing) {
     if (!arrow) return;
     event.preventDefault();
     const step = event.shiftKey ? FINE_STEP : KEY_STEP;
-    const next = { x: at.x + arrow[0] * step, y: at.y + arrow[1] * step };
+    const { x, y } = control.middle;
+    const [toX, toY] = [at.x + arrow[0] * step, at.y + arrow[1] * step];
+    const next = { x: Math.min(Math.max(toX, 0), 2 * x), y: Math.min(Math.max(toY, 0), 2 * y) };
+    // At the edge of the frame, the picture moves instead of the brush.
+    control.move(next.x - toX, next.y - toY);
     showRing(next);
     gestures.move({ ...pointer, ...next });
   }
