@@ -1,5 +1,6 @@
 import * as Dialog from 'radix-ui/dialog';
-import { NavLink } from 'react-router';
+import { useEffect, useEffectEvent, useRef } from 'react';
+import { NavLink, useLocation } from 'react-router';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
@@ -19,6 +20,15 @@ type MobileDrawerProps = {
 
 export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerProps) {
   const { isSignedIn, email, signOut } = useSession();
+  const { key } = useLocation();
+  const openedAt = useRef(key);
+  const close = useEffectEvent(onClose);
+
+  // The Back button leads to another page, which the drawer would cover.
+  useEffect(() => {
+    if (key !== openedAt.current) close();
+  }, [key]);
+
   return (
     <Dialog.Root defaultOpen onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>

@@ -77,6 +77,18 @@ test('the drawer has all links, and returns the focus when Escape closes it', as
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
+test('the Back button closes the drawer', async () => {
+  const { router } = renderApp('/terms');
+  await screen.findByRole('heading', { name: 'Terms of Service' });
+  await router.navigate('/pricing');
+  await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
+  await userEvent.click(screen.getByRole('button', { name: 'Open menu' }));
+  await screen.findByRole('dialog', { name: 'Menu' });
+  await router.navigate(-1);
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  expect(await screen.findByRole('heading', { name: 'Terms of Service' })).toBeVisible();
+});
+
 test('there is no contact link without a configured address', async () => {
   renderApp('/terms', {
     api: Object.assign(new MockApi(), {
