@@ -258,6 +258,32 @@ describe('the sections of one image', () => {
     expect(api.calls.filter((call) => call === `GET ${list}`)).toHaveLength(1);
   });
 
+  test('a deleted result does not come back with a list that was on its way', async () => {
+    const [one, two] = [aResult({ imageId: 'one' }), aResult({ imageId: 'two' })];
+    const api = Object.assign(new MockApi(), { images: [anImage()], results: [one, two] });
+    const { queryClient } = renderApp('/images/image-1', { api, signedIn: true });
+    const here = await section('Background removed');
+    const remove = await here.findByRole('button', { name: 'DELETE Background removed, result 1' });
+    let arrive = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const late = async () => {
+      await arrival;
+      return HttpResponse.json([one, two]);
+    };
+    server.use(http.get('*/api/rmbg-images/image-1', late, { once: true }));
+    void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
+    await userEvent.click(remove);
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete' }),
+    );
+    await waitFor(() => expect(here.getAllByRole('img')).toHaveLength(1));
+    arrive();
+    await waitFor(() => expect(queryClient.isFetching()).toBe(0));
+    expect(here.getAllByRole('img')).toHaveLength(1);
+  });
+
   test('show no failure if the image itself does not exist', async () => {
     renderApp('/images/image-1', { api: new MockApi(), signedIn: true });
     server.use(

@@ -11,9 +11,13 @@ export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => v
     mutationFn: async (resultId: string) =>
       unwrap(await api.DELETE(tool.resultsPath, { params: { path: { imageId: resultId } } })),
     onSuccess: (_, resultId) => {
-      queryClient.setQueryData<Result[]>(tool.resultsKey(imageId), (old) =>
+      const queryKey = tool.resultsKey(imageId);
+      const isListFetching = queryClient.isFetching({ queryKey }) > 0;
+      queryClient.setQueryData<Result[]>(queryKey, (old) =>
         old?.filter((result) => result.imageId !== resultId),
       );
+      // The response on its way may predate the deletion and would bring the result back.
+      if (isListFetching) void queryClient.invalidateQueries({ queryKey });
       onDeleted?.();
     },
     onError: () => notifyError(t('Failed to delete image')),
