@@ -78,6 +78,13 @@ describe('a batch of files', () => {
       });
     drop('four.png');
     drop('notes.txt', 'text/plain');
+    // A thumbnail of the list that is dragged by accident.
+    fireEvent.drop(list, {
+      dataTransfer: {
+        files: [new File(['bytes'], 'one.png', { type: 'image/png' })],
+        types: ['Files', 'text/uri-list'],
+      },
+    });
     await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(4));
     expect(within(list).getByText('four.png')).toBeVisible();
     await start(4);

@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type DragEvent, useEffect, useEffectEvent, useRef } from 'react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
+import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
-import { isPicture, pictureTypes } from '@/lib/picture-kind';
+import { pictureTypes } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { useKeptPicture } from '@/lib/use-kept-picture';
@@ -73,26 +74,18 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     onClose();
   }
 
+  const add = (...files: File[]) =>
+    void addFiles(tool, files, userId, {
+      maxDimension: limits[tool.limit],
+      maxBytes: limits.maxUploadBytes,
+    });
+  const takers = { onFile: add, onFiles: (files: File[]) => add(...files) };
   // A batch that has started takes no more files.
-  useKeptPicture(hasStarted ? null : (file) => add([file]));
-
-  function add(list: FileList | File[] | null) {
-    const files = Array.from(list ?? []).filter(isPicture);
-    const { maxUploadBytes: maxBytes } = limits;
-    if (files.length > 0) void addFiles(tool, files, userId, { maxDimension: limits[tool.limit], maxBytes });
-  }
-
-  const dropZone = {
-    onDragOver: (event: DragEvent) => event.preventDefault(),
-    onDrop: (event: DragEvent) => {
-      event.preventDefault();
-      add(event.dataTransfer.files);
-    },
-  };
+  useKeptPicture(hasStarted ? null : add);
+  const accept = useIncomingFiles(hasStarted ? null : takers);
 
   return (
-    // The page ignores what is dropped on a batch that has started.
-    <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8" {...(hasStarted ? {} : dropZone)}>
+    <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8">
       <section aria-labelledby="batch" className="min-w-0">
         <div className="mb-4 flex min-h-9 items-center justify-between gap-4">
           <h2 id="batch" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
@@ -108,7 +101,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
                 aria-label={t('More image files')}
                 hidden
                 onChange={({ target }) => {
-                  add(target.files);
+                  accept(target.files);
                   target.value = '';
                 }}
               />

@@ -3,7 +3,7 @@ import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
 import { ProgressBar } from '@/components/progress-bar';
 import { classNames } from '@/lib/class-names';
-import { formatBytes, formatCount, formatTimeLeft } from '@/lib/format';
+import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { plural, t } from '@/lib/translate';
 import type { BatchItem, ItemState } from './batch-store';
 
@@ -118,7 +118,7 @@ function stateText(state: ItemState): string {
       return t('Waiting');
     case 'uploading':
       return state.fraction < 1
-        ? t('Uploading {percent}', { percent: percent(state.fraction) })
+        ? t('Uploading {percent}', { percent: formatPercent(state.fraction) })
         : t('Starting');
     case 'paused':
       return state.cause === 'server'
@@ -135,7 +135,9 @@ function stateText(state: ItemState): string {
         .join(' · ');
     case 'running':
       return [
-        state.fraction === null ? t('Running') : t('Running {percent}', { percent: percent(state.fraction) }),
+        state.fraction === null
+          ? t('Running')
+          : t('Running {percent}', { percent: formatPercent(state.fraction) }),
         formatCount(state.count),
         left(state.etaSeconds),
       ]
@@ -156,5 +158,4 @@ function fractionOf(state: ItemState): number | null | undefined {
   return undefined;
 }
 
-const percent = (fraction: number) => `${Math.round(fraction * 100)}%`;
 const left = (seconds: number | null) => (seconds === null ? null : formatTimeLeft(seconds));
