@@ -92,6 +92,7 @@ describe('a webhook', () => {
     await person.type(address, 'https://example.com/v2');
     await person.click(within(form).getByRole('button', { name: 'Save' }));
     expect(await screen.findByText('https://example.com/v2')).toBeVisible();
+    await waitFor(async () => expect(await button('Edit')).toHaveFocus());
     await person.click(await button('Turn off'));
     expect(await button('Turn on')).toBeVisible();
     expect(api.webhooks[0]).toMatchObject({ url: 'https://example.com/v2', enabled: false });

@@ -1,4 +1,4 @@
-import { useId, useState } from 'react';
+import { useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { ConfirmButton } from '@/components/confirm-button';
 import { DateTime } from '@/components/date-time';
@@ -27,6 +27,7 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
   const [isEditing, setEditing] = useState(false);
   const [isOpen, setOpen] = useState(false);
   const deliveriesId = useId();
+  const edit = useRef<HTMLButtonElement>(null);
   const change = useChangeWebhook(id);
   const rotate = useRotateSecret(id);
   const test = useSendTest(id);
@@ -41,6 +42,12 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
     });
   }
 
+  function closeForm() {
+    setEditing(false);
+    // The button is back after the next render.
+    setTimeout(() => edit.current?.focus());
+  }
+
   if (isEditing) {
     return (
       <li className="p-4">
@@ -48,9 +55,9 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
           webhook={webhook}
           save={async (wish) => {
             await change.mutateAsync(wish);
-            setEditing(false);
+            closeForm();
           }}
-          onCancel={() => setEditing(false)}
+          onCancel={closeForm}
         />
       </li>
     );
@@ -86,7 +93,7 @@ export function WebhookRow({ webhook, isDeleting, onDelete, onRotated }: Webhook
             {t('Send a test event')}
           </Button>
         )}
-        <Button variant="secondary" size="sm" onClick={() => setEditing(true)}>
+        <Button ref={edit} variant="secondary" size="sm" onClick={() => setEditing(true)}>
           {t('Edit')}
         </Button>
         <Button
