@@ -40,6 +40,10 @@ class LinksTest(unittest.TestCase):
     def test_examples_in_code_are_not_links(self):
         self.assertEqual(self.findings("`[a](gone.md)`\n\n```\n[a](gone.md)\n# Not a heading\n```\n"), [])
 
+    def test_text_between_two_examples_is_no_code(self):
+        text = "Text\n\n```\ncode\n```\n\n[a](gone.md)\n\n```\nmore\n```\n"
+        self.assertEqual(self.findings(text), ["docs/page.md:7: gone.md does not exist"])
+
     def test_a_link_out_of_the_repository_is_found(self):
         self.assertEqual(len(self.findings("[a](../../elsewhere)")), 1)
 
