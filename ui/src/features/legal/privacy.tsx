@@ -26,8 +26,12 @@ export const privacySections: LegalSection[] = [
       <ul>
         <li>Who you are: your email address, and the name by which your sign-in provider knows you.</li>
         <li>Your credits: the balance, every change to it, and your orders. We never see your card.</li>
-        <li>Your images and their results, the masks you draw and the prompts you write.</li>
+        <li>Your images, their results and file names, the masks you draw and the prompts you write.</li>
         <li>Your runs: the tool and the model, when they ran, how long they took and what they cost.</li>
+        <li>
+          What you set up for programs: the names of your API keys with a code that recognizes each key, and
+          your webhooks with their latest deliveries.
+        </li>
         <li>
           Without an account: the image and its result, and how many free runs your network address has used.
         </li>
@@ -40,8 +44,9 @@ export const privacySections: LegalSection[] = [
     content: (
       <p>
         We remove metadata, such as the place where a photo was taken and the camera’s serial number, from
-        every upload before we store it. Content Credentials, which say how a picture was made, are kept and
-        become part of the results. A picture that you only verify is not stored at all.
+        every upload before we store it, unless a program of yours asks us to keep it. Content Credentials,
+        which say how a picture was made, are kept and become part of the results. A picture that you only
+        verify is not stored at all.
       </p>
     ),
   },
