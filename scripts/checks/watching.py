@@ -1,7 +1,7 @@
-"""Checks the alerts, the dashboards and the runbooks.
+"""Checks the alerts, the dashboards, the runbooks and the list of metrics.
 
 If a metric is renamed, its panels become empty and its alerts stop firing, silently. So every metric and label in
-`deploy/watch` must be one that the code reports.
+`deploy/watch` must be one that the code reports. `docs/metrics.md` must have exactly these.
 """
 
 import json
@@ -17,6 +17,7 @@ from . import validators
 
 WATCH = REPO / "deploy" / "watch"
 RUNBOOKS = REPO / "docs" / "runbooks"
+METRICS = REPO / "docs" / "metrics.md"
 
 # Metrics of other programs, and their labels.
 FOREIGN = {
@@ -59,7 +60,7 @@ def check():
     findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
     for board in sorted(WATCH.glob("*.json")):
         findings += wrong_board(board.name, json.loads(board.read_text()), known)
-    return findings + promtool_errors()
+    return findings + wrong_list(METRICS.read_text(), ours()) + promtool_errors()
 
 
 def reported():
@@ -95,6 +96,21 @@ def up_to_closing(text, start):
         if depth == 0:
             return text[start:at]
     return text[start:]
+
+
+def wrong_list(page, known):
+    """Compares the tables of metrics in a page with the known metrics."""
+    rows = re.findall(r"^\| `(retouch_\w+)` \| (\w+) \| (.*?) \|", page, re.M)
+    listed = {name: Metric(kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    return [
+        *(f"docs/metrics.md lacks {name}" for name in sorted(known.keys() - listed.keys())),
+        *(f"docs/metrics.md lists {name}, which nothing reports" for name in sorted(listed.keys() - known.keys())),
+        *(
+            f"docs/metrics.md: {name} is a {known[name].kind} with the labels {sorted(known[name].labels)}"
+            for name in sorted(listed.keys() & known.keys())
+            if listed[name] != known[name]
+        ),
+    ]
 
 
 def wrong_expression(where, expression, known):

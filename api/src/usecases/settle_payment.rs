@@ -88,7 +88,7 @@ pub async fn receive_message(
             };
             // A request without a signature is not the provider's, and must not set off the alert for its messages.
             if !signature.is_empty() {
-                metrics::counter!("retouch_payment_messages_total", "kind" => "unknown", "outcome" => outcome)
+                metrics::counter!("retouch_payment_messages_total", "outcome" => outcome)
                     .increment(1);
             }
             tracing::warn!("Rejected a message from the payment provider: {error}");

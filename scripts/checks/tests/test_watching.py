@@ -17,6 +17,23 @@ def findings(expression):
     return watching.wrong_expression("here", expression, KNOWN)
 
 
+class ListTest(unittest.TestCase):
+    KNOWN = {"retouch_waits": Metric("gauge", frozenset({"tool", "tier"})), "retouch_done_total": Metric("counter", frozenset())}
+    RIGHT = "| `retouch_waits` | gauge | `tool`, `tier` | jobs |\n| `retouch_done_total` | counter | | jobs |\n"
+
+    def test_a_complete_list_is_accepted(self):
+        self.assertEqual(watching.wrong_list(self.RIGHT, self.KNOWN), [])
+
+    def test_what_is_missing_gone_or_wrong_is_found(self):
+        for old, new, finding in (
+            ("`retouch_done_total`", "`retouch_made_total`", "docs/metrics.md lacks retouch_done_total"),
+            ("`retouch_done_total`", "`retouch_made_total`", "docs/metrics.md lists retouch_made_total, which nothing reports"),
+            ("gauge", "counter", "docs/metrics.md: retouch_waits is a gauge with the labels ['tier', 'tool']"),
+            (", `tier`", "", "docs/metrics.md: retouch_waits is a gauge with the labels ['tier', 'tool']"),
+        ):
+            self.assertIn(finding, watching.wrong_list(self.RIGHT.replace(old, new), self.KNOWN))
+
+
 class ExpressionTest(unittest.TestCase):
     def test_known_metrics_are_accepted(self):
         for right in (
