@@ -89,6 +89,15 @@ describe('the three actions', () => {
     await waitFor(() => expect(paidRuns()).toHaveLength(2));
   });
 
+  test('an answer to stay returns the focus to the button that asked', async () => {
+    const same = aModel('compact').sha256;
+    open(withImage({ upscaled: [aResult({ factor: 4, modelSha256: same })] }));
+    await screen.findByRole('img', { name: 'Result 1' });
+    await userEvent.click(await readyAction('Upscale 4X'));
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
+    expect(await action('Upscale 4X')).toHaveFocus();
+  });
+
   test.each([
     ['Upscale 2X', '/api/upscale/upscale-ai-2', '2X', 17],
     ['Upscale 4X', '/api/upscale/upscale-ai-4', '4X', 14],

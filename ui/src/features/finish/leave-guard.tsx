@@ -3,7 +3,8 @@ import { useBlocker } from 'react-router';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { t } from '@/lib/translate';
 
-const ConfirmDialog = lazyWithRetry(() => import('@/components/confirm-dialog'), null);
+const loadDialog = () => import('@/components/confirm-dialog');
+const ConfirmDialog = lazyWithRetry(loadDialog, null);
 
 /** Asks before the page is left, while a touch-up would be lost. */
 export default function LeaveGuard() {
@@ -12,6 +13,8 @@ export default function LeaveGuard() {
   );
   const isLeaving = useRef(false);
   useEffect(() => {
+    // Loaded now: without it, nobody could leave while the connection is lost.
+    void loadDialog().catch(() => {});
     const keep = (event: BeforeUnloadEvent) => event.preventDefault();
     window.addEventListener('beforeunload', keep);
     return () => window.removeEventListener('beforeunload', keep);

@@ -1,4 +1,5 @@
-import { lazy, type RefObject, Suspense, useState } from 'react';
+import { type RefObject, Suspense, type SyntheticEvent, useState } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
@@ -12,7 +13,7 @@ import { useMaskStore } from './mask-store';
 import { SelectMarks } from './select-marks';
 import { useDrawing } from './use-drawing';
 
-const MaskLayer = lazy(() => import('./mask-layer'));
+const MaskLayer = lazyWithRetry(() => import('./mask-layer'), MaskLayerFailure);
 
 type MaskSurfaceProps = {
   image: EditedPicture;
@@ -140,5 +141,15 @@ export function MaskSurface(props: MaskSurfaceProps) {
         ]}
       />
     </>
+  );
+}
+
+function MaskLayerFailure({ onTryAgain }: { onTryAgain: () => void }) {
+  const keep = (event: SyntheticEvent) => event.stopPropagation();
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keeps the button's events from the drawing area around it.
+    <div onPointerDown={keep} onKeyDown={keep}>
+      <PictureWait pictures={[{ isMissing: true, hasFailed: true, isTrying: false, tryAgain: onTryAgain }]} />
+    </div>
   );
 }

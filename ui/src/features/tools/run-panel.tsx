@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
@@ -12,10 +12,12 @@ import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import { t } from '@/lib/translate';
+import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import type { useToolRun } from './use-tool-run';
 
 const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
-const ConfirmDialog = lazy(() => import('@/components/confirm-dialog'));
+const loadDialog = () => import('@/components/confirm-dialog');
+const ConfirmDialog = lazyWithRetry(loadDialog, null);
 
 type RunPanelProps = {
   tool: EditingTool;
@@ -37,6 +39,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const [isSampling, setSampling] = useState(false);
   const [repeated, setRepeated] = useState<ToolAction | null>(null);
   const buttons = useRef<HTMLUListElement>(null);
+  const dialog = useOpenWhenLoaded(loadDialog);
 
   function start(action: ToolAction) {
     run.start(action);
@@ -44,7 +47,8 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   }
 
   function startPaid(action: ToolAction) {
-    if (offer && isRepeat(offer, action.factor, image, results.data ?? [])) setRepeated(action);
+    if (offer && isRepeat(offer, action.factor, image, results.data ?? []))
+      void dialog.open(() => setRepeated(action));
     else start(action);
   }
 
@@ -107,7 +111,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
             isSafe
             onConfirm={() => start(repeated)}
             onClose={() => setRepeated(null)}
-            onClosed={() => buttons.current?.querySelector('button')?.focus()}
+            onClosed={() => buttons.current?.querySelectorAll('button')[tool.paid.indexOf(repeated)]?.focus()}
           />
         </Suspense>
       )}
