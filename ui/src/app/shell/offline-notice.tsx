@@ -10,7 +10,10 @@ export function OfflineNotice() {
       <>
         {/* Adds space below the footer, so that the notice does not cover it. */}
         <div className="h-28 sm:h-20" />
-        <div className="pointer-events-none fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay">
+        <div
+          data-offline
+          className="pointer-events-none fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay"
+        >
           <Notice tone="warning">
             {t('You are offline. Runs that have started continue on the server.')}
           </Notice>
