@@ -11,6 +11,7 @@ export function DeleteImageButton({ imageId }: { imageId: string }) {
   return (
     <ConfirmButton
       variant="danger"
+      className="max-sm:whitespace-normal"
       isBusy={remove.isPending || remove.isSuccess}
       question={{
         title: t('Delete this image and all its results?'),

@@ -35,6 +35,7 @@ export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStep
             key={tool.name}
             variant="secondary"
             size="sm"
+            className="max-sm:whitespace-normal"
             disabled={reason !== null || (opening !== null && opening !== tool)}
             isBusy={opening === tool}
             aria-describedby={reason === null ? undefined : `${id}-${tool.name}`}
