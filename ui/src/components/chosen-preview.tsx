@@ -23,7 +23,7 @@ export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
         !problem && <Skeleton className="h-72" />
       )}
       <p className="flex min-w-0 justify-between gap-4 text-sm text-soft">
-        <span className="truncate">{file.name}</span>
+        <bdi className="truncate">{file.name}</bdi>
         <span className="shrink-0 tabular-nums">
           {size ? `${t('{x} × {y} px', { x: size.x, y: size.y })} · ` : ''}
           {formatBytes(file.size)}

@@ -39,7 +39,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
       {/* Name and state: stacked on a phone, side by side elsewhere. The actions follow both. */}
       <span className="grid min-w-0 flex-1 gap-1 sm:grid-cols-2 sm:items-center sm:gap-4">
         <span className="min-w-0">
-          <span className="block truncate font-medium" title={name}>
+          <span dir="auto" className="block truncate font-medium" title={name}>
             {name}
           </span>
           <span className="block truncate text-sm text-soft tabular-nums">

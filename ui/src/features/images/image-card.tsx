@@ -56,7 +56,7 @@ export const ImageCard = memo(function ImageCard(props: ImageCardProps) {
         </span>
       </div>
       <div className="min-w-0">
-        <p className="truncate text-sm font-medium" title={name}>
+        <p dir="auto" className="truncate text-sm font-medium" title={name}>
           {shortImageName(image)}
         </p>
         <p className="truncate text-xs text-soft tabular-nums">

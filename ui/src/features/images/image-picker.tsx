@@ -172,7 +172,7 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
               </div>
               {image.name && (
                 // The picture has the same name.
-                <p aria-hidden="true" className="mt-1 truncate text-xs text-soft">
+                <p dir="auto" aria-hidden="true" className="mt-1 truncate text-xs text-soft">
                   {image.name}
                 </p>
               )}
