@@ -171,25 +171,33 @@ describe('interruptions of a batch', () => {
   });
 
   test('stops sending when the credits run out, and keeps finished results', async () => {
-    const { api } = renderApp('/remove-background', { signedIn: true });
+    const { api, queryClient } = renderApp('/remove-background', { signedIn: true });
     let asked = 0;
     server.use(
       http.post('*/api/rmbg-images/remove-bg-ai', () => {
         asked += 1;
-        return asked > 1 ? HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 }) : undefined;
+        if (asked === 1) return;
+        api.user.credits = 0;
+        return HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 });
       }),
     );
     await choose([...three(), aFile('four.png'), aFile('five.png')]);
     await start(5);
     expect(await screen.findByText('1 of 5 done · 4 not started')).toBeVisible();
     expect(screen.getAllByText('Not started: not enough credits')).toHaveLength(4);
-    expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
+    expect(await screen.findByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
     expect(screen.getByRole('button', { name: 'Download all (ZIP)' })).toBeEnabled();
     // Two files were being sent when the credits ran out; the others were never sent, and would be lost.
     expect(api.images.length).toBeLessThanOrEqual(3);
     const leaving = new Event('beforeunload', { cancelable: true });
     window.dispatchEvent(leaving);
     expect(leaving.defaultPrevented).toBe(true);
+
+    // Bought in another tab.
+    api.user.credits = 20;
+    void queryClient.invalidateQueries({ queryKey: ['user'] });
+    await waitFor(() => expect(screen.queryByRole('link', { name: 'Get more credits' })).toBeNull());
+    expect(screen.getByRole('button', { name: 'Retry all (4)' })).toBeVisible();
   });
 
   test('shows why a file failed, and retries it alone', async () => {

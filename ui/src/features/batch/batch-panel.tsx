@@ -4,13 +4,13 @@ import { Button } from '@/components/button';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
-import { useConfig } from '@/lib/env';
+import { useConfig, useTool } from '@/lib/env';
 import { pictureTypes } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { useKeptPicture } from '@/lib/use-kept-picture';
 import { addFiles } from './add-files';
-import { BatchPlan, countImages } from './batch-plan';
+import { BatchPlan, countImages, priceOf } from './batch-plan';
 import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
@@ -28,6 +28,7 @@ type BatchPanelProps = {
 export default function BatchPanel({ tool, batch, available, onClose }: BatchPanelProps) {
   const { limits } = useConfig();
   const { userId } = useSession();
+  const offer = useTool(tool.name);
   const runner = batchRunner(tool, useQueryClient());
   const input = useRef<HTMLInputElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -131,6 +132,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
         {hasStarted ? (
           <BatchProgress
             batch={batch}
+            isShort={available === null || available < priceOf(batch.action, offer)}
             zipName={`retouch-${tool.name}.zip`}
             onCancelAll={runner.cancelAll}
             onRetryAll={retryAll}

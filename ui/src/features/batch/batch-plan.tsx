@@ -3,6 +3,7 @@ import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
 import { costNote, freeNote } from '@/features/catalog/cost-note';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import type { ToolOffer } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { useTool } from '@/lib/env';
 import { credits } from '@/lib/format';
@@ -27,9 +28,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
   const ready = items.filter(({ state }) => state.kind === 'ready').length;
   const isChecking = items.some(({ state }) => state.kind === 'checking');
   const isFree = action === tool.free;
-  const each = isFree
-    ? 0
-    : (offer?.costs.find(({ factor }) => (factor ?? null) === action.factor)?.credits ?? 0);
+  const each = isFree ? 0 : priceOf(action, offer);
   const total = ready * each;
   const affordable = each > 0 && available !== null ? Math.floor(available / each) : ready;
   const isOffered = isFree ? offer?.freeAvailable : offer?.available;
@@ -96,5 +95,9 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
     </div>
   );
 }
+
+/** The credits that a paid run costs. */
+export const priceOf = (action: ToolAction, offer: ToolOffer | undefined): number =>
+  offer?.costs.find(({ factor }) => (factor ?? null) === action.factor)?.credits ?? 0;
 
 export const countImages = (count: number) => plural(count, { one: '# image', other: '# images' });

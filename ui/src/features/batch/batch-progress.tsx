@@ -14,6 +14,8 @@ const loadZip = () => import('./zip');
 
 type BatchProgressProps = {
   batch: Batch;
+  /** Whether the credits do not cover another run. */
+  isShort: boolean;
   zipName: string;
   onCancelAll: () => Promise<void>;
   onRetryAll: () => void;
@@ -21,7 +23,8 @@ type BatchProgressProps = {
 };
 
 /** The progress of the whole batch, and the actions on it. */
-export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose }: BatchProgressProps) {
+export function BatchProgress(props: BatchProgressProps) {
+  const { batch, isShort, zipName, onCancelAll, onRetryAll, onClose } = props;
   const { items } = batch;
   const accepted = items.filter(({ state }) => state.kind !== 'rejected');
   const count = (kind: BatchItem['state']['kind']) =>
@@ -60,7 +63,8 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
       </div>
       {count('unpaid') > 0 && (
         <div className="grid gap-2">
-          <NotEnoughCredits />
+          {/* Nobody who has bought credits needs more of them for what is left. */}
+          {isShort && <NotEnoughCredits />}
           <p className="text-sm text-soft">
             {t('Finished results are kept, and runs in progress continue.')}
           </p>
