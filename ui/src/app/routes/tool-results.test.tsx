@@ -618,13 +618,13 @@ describe('a run that cannot start', () => {
     return button;
   }
 
-  test('shows the raw response if it has no detail', async () => {
+  test.each([
+    'upstream fell over',
+    // The page of a proxy.
+    '<html>\n<head><style>p{}</style></head><body><h1>upstream</h1>\r\n<p>fell over</p></body></html>',
+  ])('shows the raw response if it has no detail: %s', async (body) => {
     open();
-    server.use(
-      http.post('*/api/rmbg-images/remove-bg-ai', () =>
-        HttpResponse.text('upstream fell over', { status: 502 }),
-      ),
-    );
+    server.use(http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.text(body, { status: 502 })));
     await userEvent.click(await run());
     expect(await screen.findByText('HTTP error! status: 502, message: upstream fell over')).toBeVisible();
   });
