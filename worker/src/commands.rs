@@ -91,6 +91,9 @@ pub struct ModelArgs {
     /// Keep the channels of convolutions innermost on a GPU.
     #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub channels_last: bool,
+    /// Let cuDNN add the bias within a convolution, to measure what that gains.
+    #[arg(long, hide = true)]
+    pub fuse_bias: bool,
     /// The most pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU, 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub batch: Option<u32>,
@@ -137,6 +140,7 @@ impl ModelArgs {
                 tf32: self.tf32,
                 precision: self.precision,
                 channels_last: self.channels_last,
+                fuses_bias: self.fuse_bias,
             },
             batching: Batching {
                 max_inputs: self.batch.map(|most| most as usize),
@@ -169,8 +173,15 @@ impl ModelArgs {
     /// Opens the models folder for one picture: models that have passed their checks on this machine are not checked
     /// again.
     pub fn registry_for_one_run(&self) -> anyhow::Result<Registry> {
-        let passed_checks =
-            std::env::home_dir().map(|home| home.join(".cache/retouch/passed-checks"));
+        match std::env::home_dir() {
+            Some(home) => self.registry_remembering(home.join(".cache/retouch/passed-checks")),
+            None => self.registry(),
+        }
+    }
+
+    /// Opens the models folder. A folder remembers which models have passed their checks, which are not repeated.
+    pub fn registry_remembering(&self, passed_checks: PathBuf) -> anyhow::Result<Registry> {
+        let passed_checks = Some(passed_checks);
         let settings = RuntimeSettings { passed_checks, ..self.runtime_settings() };
         Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
     }

@@ -78,6 +78,8 @@ pub struct GpuSettings {
     pub precision: PrecisionPolicy,
     /// Whether convolutions keep channels innermost, as tensor cores want them. Gains most in 16 bits.
     pub channels_last: bool,
+    /// Whether cuDNN adds the bias within a convolution instead of after it. It compiles such kernels for each shape.
+    pub fuses_bias: bool,
 }
 
 impl Default for GpuSettings {
@@ -91,6 +93,7 @@ impl Default for GpuSettings {
             tf32: true,
             precision: PrecisionPolicy::Manifest,
             channels_last: false,
+            fuses_bias: false,
         }
     }
 }

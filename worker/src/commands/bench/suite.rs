@@ -37,6 +37,10 @@ const SHORTEST_CASE: f64 = 20.0;
 /// How long a process may run beyond its time, to finish its work.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// How long a model may take to load and to make the result that is compared. One that hangs must not take the time of
+/// all others.
+const LONGEST_START: Duration = Duration::from_secs(120);
+
 /// The arguments of `bench --all`.
 #[derive(Args)]
 pub struct SuiteArgs {
@@ -84,6 +88,7 @@ impl SuiteArgs {
             if !self.is_due(&record, case) {
                 continue;
             }
+            let due = cases[number..].iter().filter(|case| self.is_due(&record, case)).count();
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 skip(&mut record, case, "the time was over");
@@ -91,7 +96,7 @@ impl SuiteArgs {
             }
             println!("{} ({}), {}", case.model, case.kind.title(), case.setting.name);
             // What one case leaves, later ones may use.
-            let share = left.as_secs_f64() / (cases.len() - number) as f64;
+            let share = left.as_secs_f64() / due as f64;
             let longest = share.max(SHORTEST_CASE).min(left.as_secs_f64());
             self.measure(&mut record, case, longest, until)?;
             self.write(&record)?;
@@ -157,13 +162,16 @@ impl SuiteArgs {
             .args(case.setting.arguments(&self.out))
             .stdout(Stdio::piped())
             .stderr(log.file.try_clone()?);
+        // A load warms up, measures its net, and then itself.
+        let loads = Duration::from_secs_f64(3.0 * longest * due.len() as f64);
+        let deadline = (until + GRACE).min(Instant::now() + LONGEST_START + loads);
         let mut open = due;
-        let ended = run(command, until + GRACE, |line| match serde_json::from_str(line) {
+        let ended = run(command, deadline, |line| match serde_json::from_str(line) {
             Ok(Line::Load(load, outcome)) => {
                 open.retain(|due| *due != load);
                 report::print_line(record.add(entry(case, load, outcome)));
             }
-            Ok(Line::Comparison(comparison)) => record.comparisons.push(comparison),
+            Ok(Line::Comparison(comparison)) => record.add_comparison(comparison),
             Err(_) => println!("  {line}"),
         })?;
         // Without loads, a failure leaves the comparison open, which the report shows.

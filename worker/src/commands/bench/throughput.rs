@@ -12,11 +12,10 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::Args;
-use ndarray::Array4;
 use retouch_catalog::{Factor, Tool};
 use retouch_inference::registry::ModelHandle;
 
-use super::super::models::sample_input;
+use super::super::models::{noise, sample_input};
 use super::super::run::{choose_model, parse_factor};
 use super::super::{LimitArgs, ModelArgs};
 use super::overlap::{Amount, Work, cpu_seconds, generate_photo};
@@ -126,7 +125,7 @@ async fn bare_model(model: &ModelHandle) -> anyhow::Result<BareModel> {
     };
     let (started, cpu) = (Instant::now(), cpu_seconds()?);
     for _ in 0..MODEL_RUNS {
-        model.infer(Array4::zeros(shape)).await.map_err(anyhow::Error::msg)?;
+        model.infer(noise(shape)).await.map_err(anyhow::Error::msg)?;
     }
     let runs = MODEL_RUNS as f64;
     Ok(BareModel {

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use ndarray::Array4;
 use retouch_inference::device::Device;
 use retouch_inference::manifest::{Manifest, Precision, Task};
 use retouch_inference::registry::{ModelHandle, PaintControl, Registry, sample_painting};
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::super::models::{run_plain, sample_input};
+use super::super::super::models::{noise, run_plain, sample_input};
 use super::super::super::{LimitArgs, ModelArgs};
 use super::super::card::Sampler;
 use super::super::overlap::{Amount, Pipeline, Work, cpu_seconds, generate_photo};
@@ -136,7 +135,7 @@ impl CaseArgs {
 
     /// A model that a registry loads.
     async fn model(&self, manifest: &Manifest, card: Option<&Sampler>) -> anyhow::Result<()> {
-        let registry = self.models.registry()?;
+        let registry = self.models.registry_remembering(self.out.join("passed-checks"))?;
         let model = registry.load(&manifest.name).await?;
         match tool_of(&manifest.task) {
             Some(tool) => {
@@ -171,14 +170,18 @@ impl CaseArgs {
         let started = Instant::now();
         let mut png = Vec::new();
         work.process(0, |part| png.extend_from_slice(&part)).await?;
-        let mut known = (megapixels(COMPARED_SIZE), started.elapsed().as_secs_f64());
+        let took = started.elapsed().as_secs_f64();
         self.compare(&compare::Samples::of_png(&png)?, compare::PICTURE)?;
         let runtime = self.models.runtime()?;
-        let plain_rate = self.plain_rate(manifest, &runtime, known.1);
+        let is_on_cpu = runtime.device() == Device::Cpu;
+        // The first picture of a shape says nothing about the next ones on a GPU, where cuDNN plans every convolution.
+        let mut known = is_on_cpu.then_some((megapixels(COMPARED_SIZE), took));
+        let plain_rate = self.plain_rate(manifest, &runtime, known.map_or(0.0, |(_, took)| took));
         let Work { model, tool, pixels, settings, .. } = work;
         for load in &self.loads {
             let size = size_of(load.megapixels);
-            let expected = expected_seconds(&manifest.task, known, megapixels(size));
+            let expected = known
+                .map_or(0.0, |known| expected_seconds(&manifest.task, known, megapixels(size)));
             // Once to warm up and once to measure.
             if expected * 2.0 > self.longest {
                 let reason = format!("one picture would take about {expected:.0} s");
@@ -193,12 +196,16 @@ impl CaseArgs {
                 settings,
             });
             // Makes what a new shape needs, and tells how long the measurement will take.
-            let warm_up = work.run(Amount::Pictures(1), 1).await?;
-            known = (megapixels(size), warm_up.wall);
-            // On a CPU, pictures at once take as much longer as there are of them.
-            let lanes = if runtime.device() == Device::Cpu { load.in_flight as f64 } else { 1.0 };
-            if warm_up.wall * lanes > self.longest {
-                let reason = format!("the pictures would take about {:.0} s", warm_up.wall * lanes);
+            let mut warm_up = work.run(Amount::Pictures(1), 1).await?;
+            if !is_on_cpu {
+                warm_up = work.run(Amount::Pictures(1), 1).await?;
+            }
+            known = Some((megapixels(size), warm_up.wall));
+            // Pictures at once share the cores of a CPU, or a GPU's net.
+            let shared = if is_on_cpu { 1.0 } else { warm_up.model_share() };
+            let expected = warm_up.wall * (load.in_flight as f64 * shared).max(1.0);
+            if expected > self.longest {
+                let reason = format!("the pictures would take about {expected:.0} s");
                 say(&Line::Load(*load, Outcome::Skipped(reason)))?;
                 continue;
             }
@@ -316,7 +323,7 @@ impl CaseArgs {
             lanes.spawn(async move {
                 let mut runs = 0_u32;
                 while runs == 0 || Instant::now() < until {
-                    model.infer(Array4::zeros(shape)).await?;
+                    model.infer(noise(shape)).await?;
                     runs += 1;
                 }
                 Ok::<_, retouch_inference::session::SessionError>(runs)
@@ -355,7 +362,7 @@ fn measures_of(pipeline: &Pipeline) -> Measures {
 async fn run_once(model: &ModelHandle) -> anyhow::Result<Option<compare::Samples>> {
     if let Task::SegmentAnything(contract) = model.task() {
         let (width, height) = (contract.input.width as usize, contract.input.height as usize);
-        model.find_features(Array4::zeros((1, 3, height, width))).await?;
+        model.find_features(noise((1, 3, height, width)).mapv(f32::from)).await?;
         return Ok(None);
     }
     let (Some(canvas), Some(mode)) = (model.task().canvas(), model.task().modes().first().copied())

@@ -66,7 +66,7 @@ const ON_CPU: [Setting; 2] = [
     setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
 ];
 
-const ON_CUDA: [Setting; 10] = [
+const ON_CUDA: [Setting; 11] = [
     setting("CUDA", &["--device=cuda"]),
     setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
     setting("CUDA, any shape", &["--device=cuda", "--few-shapes=false"]),
@@ -74,6 +74,7 @@ const ON_CUDA: [Setting; 10] = [
     setting("CUDA, f32 without TF32", &["--device=cuda", "--tf32=false", "--precision=f32"]),
     setting("CUDA, f16", &["--device=cuda", "--precision=f16"]),
     setting("CUDA, f32", &["--device=cuda", "--precision=f32"]),
+    setting("CUDA, fused bias", &["--device=cuda", "--fuse-bias"]),
     setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
     setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
     // A graph is for one shape.
@@ -155,7 +156,8 @@ pub struct Case {
 }
 
 /// Returns the cases for the models that are bound on a device and pictures of some sizes, models of paid jobs first: every
-/// model under the default setting, then the results to compare with, then the other settings.
+/// model under the default setting, then the results to compare with, then the other settings with one load, and then
+/// all of them with all loads.
 ///
 /// # Errors
 /// If a bound model's manifest is invalid.
@@ -201,7 +203,7 @@ pub fn cases(
     if default.name != REFERENCE {
         cases.extend(with_nets.iter().map(|own| case(own, ON_CPU[0], &[])));
     }
-    cases.extend(measured.iter().map(|own| case(own, default, &loads)));
+    let mut compared = Vec::new();
     for setting in others {
         let is_telling = |own: &&&(Kind, Manifest)| {
             let (kind, manifest) = **own;
@@ -211,8 +213,13 @@ pub fn cases(
                 None => kind.has_sizes() || !setting.is_about_batches(),
             }
         };
-        cases.extend(with_nets.iter().filter(is_telling).map(|own| case(own, *setting, &loads)));
+        compared.extend(with_nets.iter().filter(is_telling).map(|own| (*own, *setting)));
     }
+    cases.extend(
+        compared.iter().map(|(own, setting)| case(own, *setting, &first[..first.len().min(1)])),
+    );
+    cases.extend(measured.iter().map(|own| case(own, default, &loads)));
+    cases.extend(compared.iter().map(|(own, setting)| case(own, *setting, &loads)));
     Ok(cases)
 }
 
@@ -279,8 +286,24 @@ mod tests {
             let own = cases.iter().filter(move |case| case.setting.precision() == Some(precision));
             own.map(|case| case.model.as_str()).collect::<Vec<_>>()
         };
-        assert_eq!(of(Precision::F16), ["segment", "upscale"]);
+        // Each with one load, then with all.
+        assert_eq!(of(Precision::F16), ["segment", "upscale", "segment", "upscale"]);
         assert!(of(Precision::F32).is_empty());
+    }
+
+    #[test]
+    fn every_setting_is_measured_before_any_gets_all_loads() {
+        for device in [Device::Cpu, Device::Cuda] {
+            let cases = cases_on(device);
+            let full = cases.iter().position(|case| case.loads.len() > FIRST_LOADS).unwrap();
+            let names = |cases: &[Case]| {
+                let mut names: Vec<_> = cases.iter().map(|case| case.setting.name).collect();
+                names.sort_unstable();
+                names.dedup();
+                names
+            };
+            assert_eq!(names(&cases[..full]), names(&cases));
+        }
     }
 
     #[test]

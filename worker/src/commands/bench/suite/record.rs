@@ -159,6 +159,13 @@ impl Record {
         self.comparisons.iter().any(|known| known.model == model && known.setting == setting)
     }
 
+    /// Adds a comparison, in place of an earlier one.
+    pub fn add_comparison(&mut self, found: Comparison) {
+        self.comparisons
+            .retain(|known| (&known.model, &known.setting) != (&found.model, &found.setting));
+        self.comparisons.push(found);
+    }
+
     /// Adds an entry, in place of an earlier attempt.
     pub fn add(&mut self, entry: Entry) -> &Entry {
         let is_same = |known: &Entry| {
