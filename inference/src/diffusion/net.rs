@@ -98,9 +98,7 @@ impl Net {
         part: &'static str,
         runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        Self::open_by(folder, part, runtime, |file| {
-            Ok((runtime.open_file(file)?, Keeping::Nothing))
-        })
+        Self::open_keeping(folder, part, runtime, Keeping::Nothing)
     }
 
     /// Same, for a net that runs many times with inputs of the same shapes, which may keep its tensors on the device.
@@ -112,21 +110,21 @@ impl Net {
         part: &'static str,
         runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        Self::open_by(folder, part, runtime, |file| runtime.open_repeated(file))
+        Self::open_keeping(folder, part, runtime, runtime.keeping())
     }
 
-    fn open_by(
+    fn open_keeping(
         folder: &Path,
         part: &'static str,
         runtime: &Runtime,
-        open: impl FnOnce(&Path) -> Result<(OrtSession, Keeping), SessionError>,
+        keeping: Keeping,
     ) -> Result<Self, DiffusionError> {
         let file = folder.join(part).join("model.onnx");
         if !file.is_file() {
             return Err(DiffusionError::file(&file, "the file is missing"));
         }
-        let (session, keeping) =
-            open(&file).map_err(|error| DiffusionError::Session { part, error })?;
+        let session =
+            runtime.open_file(&file).map_err(|error| DiffusionError::Session { part, error })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
         let device = runtime.device();
@@ -245,7 +243,7 @@ impl Net {
     }
 
     /// Like [`Self::run`], with prepared inputs, and without checking that the output is finite. Where the net keeps
-    /// tensors, the first runs with inputs of these shapes are repeated with kept ones; if the outputs differ, the net
+    /// tensors, the first run with inputs of these shapes is repeated with kept ones; if the outputs differ, the net
     /// continues without (logged).
     ///
     /// # Errors
@@ -271,7 +269,7 @@ impl Net {
         // NaN differs from itself.
         if made.iter().all(|value| value.is_finite())
             && let Some(bound) = &mut self.bound
-            && let Err(error) = prove(bound, &mut self.session, held, output, &made)
+            && let Err(error) = keep(bound, &mut self.session, held, output, &made)
         {
             bound.turn_off();
             match classify(&error) {
@@ -311,9 +309,7 @@ impl Net {
         for output in wanted {
             selected = selected.with(output.name.as_str());
         }
-        let options =
-            self.bound.as_ref().map_or_else(RunOptions::new, BoundRuns::unbound_options)?;
-        let options: RunOptions<HasSelectedOutputs> = options.with_outputs(selected);
+        let options: RunOptions<HasSelectedOutputs> = RunOptions::new()?.with_outputs(selected);
         let started = Instant::now();
         let outputs = self.session.run_with_options(values, &options)?;
         self.run_time += started.elapsed();
@@ -325,8 +321,8 @@ fn failed(part: &'static str, error: &ort::Error) -> DiffusionError {
     DiffusionError::Session { part, error: classify(error) }
 }
 
-/// Compares a bound run with the output of an unbound one.
-fn prove(
+/// Keeps tensors like those of a run that was not bound, and compares a run on them with its output.
+fn keep(
     bound: &mut BoundRuns,
     session: &mut OrtSession,
     inputs: &HeldInputs,
@@ -334,7 +330,7 @@ fn prove(
     made: &ArrayD<f32>,
 ) -> ort::Result<()> {
     let like = (onnx_type(&output.element)?, made.shape());
-    bound.prove(session, inputs, &output.name, like, |again| {
+    bound.keep(session, inputs, &output.name, like, |again| {
         check_same(made, &read(again, &output.element)?)
     })
 }

@@ -50,8 +50,8 @@ pub fn paint(
     };
     let ran = started.elapsed() / crops.len() as u32;
     let results = crops.iter().zip(made).map(|(crop, made)| {
-        if let Err(PaintError::Session(SessionError::DeviceLost(reason))) = &made {
-            runtime.runs().set_device_lost(reason);
+        if let Err(PaintError::Session(error)) = &made {
+            runtime.note_loss(error);
         }
         Ok(PaintResult { rgb: made?, waited: crop.waited, ran })
     });

@@ -460,8 +460,8 @@ fn note_device_loss<T>(
     runtime: &Runtime,
     result: Result<T, SessionError>,
 ) -> Result<T, SessionError> {
-    if let Err(SessionError::DeviceLost(reason)) = &result {
-        runtime.runs().set_device_lost(reason);
+    if let Err(error) = &result {
+        runtime.note_loss(error);
     }
     result
 }

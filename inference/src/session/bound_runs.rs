@@ -13,10 +13,6 @@ use super::device;
 use super::kept::{Keeping, KeptShapes, Memory};
 use crate::device::Device;
 
-/// Runs whose output is compared with that of an unbound run. With graphs the first one records, and the second one
-/// replays with other inputs, which reveals a value that the recording has fixed.
-const PROOFS: u8 = 2;
-
 /// A tensor and the input that it is for.
 pub type NamedTensor = (String, DynTensor);
 
@@ -55,11 +51,6 @@ impl BoundRuns {
         self.kept.len()
     }
 
-    /// Returns the options of an unbound run.
-    pub fn unbound_options(&self) -> ort::Result<RunOptions> {
-        self.kept.unbound_options()
-    }
-
     /// Allocates host memory for an input that changes.
     pub fn host_input(
         &self,
@@ -71,7 +62,7 @@ impl BoundRuns {
     }
 
     /// Runs on the tensors kept for these shapes. Returns the output, as `read` reads it, and the duration; `None` if there
-    /// are none, or they are not proven.
+    /// are none.
     ///
     /// # Errors
     /// If the device fails. All kept tensors are then released, which leaves more memory for a retry.
@@ -82,11 +73,7 @@ impl BoundRuns {
         output: &str,
         read: impl FnOnce(&DynTensor) -> ort::Result<T>,
     ) -> ort::Result<Option<(T, Duration)>> {
-        let is_proven = |run: &BoundRun| run.proofs >= PROOFS && run.fits(inputs, output);
-        let Some(run) = self.kept.find(is_proven) else {
-            self.kept.prepare_unbound(|run| run.fits(inputs, output));
-            return Ok(None);
-        };
+        let Some(run) = self.kept.find(|run| run.fits(inputs, output)) else { return Ok(None) };
         let made = run.run(session, inputs).and_then(|ran| Ok((read(&run.host_output)?, ran)));
         if made.is_err() {
             self.kept.clear();
@@ -99,12 +86,12 @@ impl BoundRuns {
         self.kept.turn_off();
     }
 
-    /// Repeats a run that was not bound, to prove that a bound one gives the same. Allocates the tensors before the
-    /// first proof. `made` is the output of the unbound run, of an element type and a shape; `check` compares.
+    /// Allocates tensors for the shapes of a run that was not bound, and repeats it on them to prove that they give the same.
+    /// The output of the unbound run has this element type and shape; `check` compares.
     ///
     /// # Errors
     /// If `check` fails, or the device does. The caller then continues without kept tensors.
-    pub fn prove(
+    pub fn keep(
         &mut self,
         session: &mut OrtSession,
         inputs: &HeldInputs,
@@ -112,19 +99,12 @@ impl BoundRuns {
         (element, shape): (TensorElementType, &[usize]),
         check: impl FnOnce(&DynTensor) -> ort::Result<()>,
     ) -> ort::Result<()> {
-        let Some(_device) = device::claim(self.kept.has_graphs()) else { return Ok(()) };
-        if self.kept.find(|run| run.fits(inputs, output)).is_none() {
-            let memory = self.memory;
-            self.kept.add(|options| {
-                let made = (output, element, shape.to_vec());
-                BoundRun::new(session, memory, inputs, made, options)
-            })?;
-        }
-        let Some(run) = self.kept.find(|run| run.fits(inputs, output)) else { return Ok(()) };
+        let _device = device::share();
+        let (memory, made) = (self.memory, (output, element, shape.to_vec()));
+        let make = |options| BoundRun::new(session, memory, inputs, made, options);
+        let Some(run) = self.kept.add(make)? else { return Ok(()) };
         run.run(session, inputs)?;
-        check(&run.host_output)?;
-        run.proofs += 1;
-        Ok(())
+        check(&run.host_output)
     }
 }
 
@@ -139,8 +119,6 @@ struct BoundRun {
     output: String,
     device_output: DynTensor,
     host_output: DynTensor,
-    /// How many outputs were compared with those of unbound runs.
-    proofs: u8,
 }
 
 impl BoundRun {
@@ -169,7 +147,6 @@ impl BoundRun {
             output: output.to_owned(),
             device_output,
             host_output: memory.on_host(session, MemoryType::CPUOutput, element, shape)?,
-            proofs: 0,
         })
     }
 

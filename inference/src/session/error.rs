@@ -35,8 +35,9 @@ pub(crate) fn classify(error: &ort::Error) -> SessionError {
     SessionError::from_message(error.to_string().trim().replace('\n', " "))
 }
 
-/// Messages of CUDA and its libraries for a context that is broken for good: every later call fails too.
-const DEVICE_LOST: [&str; 16] = [
+/// Messages of CUDA and its libraries for a context that is broken for good: every later call fails too. Messages that
+/// leave it open, such as cuDNN's "execution failed", are not here: [`super::Runtime::note_loss`] asks the device.
+const DEVICE_LOST: [&str; 14] = [
     "illegal memory access",
     "illegal instruction was encountered",
     "misaligned address",
@@ -50,18 +51,19 @@ const DEVICE_LOST: [&str; 16] = [
     "uncorrectable ecc",
     "cudaerrorlaunchfailure",
     "cudaerrorillegaladdress",
-    "cudnn_status_execution_failed",
-    "cublas_status_execution_failed",
     "gpu is lost",
 ];
 
 /// Messages of the libraries below ONNX Runtime for a failed allocation.
-const OUT_OF_MEMORY: [&str; 7] = [
+const OUT_OF_MEMORY: [&str; 9] = [
     "failed to allocate memory",
     "available memory of",
     "out of memory",
     "cudaerrormemoryallocation",
     "cublas_status_alloc_failed",
     "cudnn_status_alloc_failed",
+    "cufft_alloc_failed",
+    // cuDNN 9 adds where: DEVICE_ALLOCATION_FAILED, INTERNAL_ERROR_HOST_ALLOCATION_FAILED.
+    "allocation_failed",
     "bad_alloc",
 ];

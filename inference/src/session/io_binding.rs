@@ -79,7 +79,7 @@ impl ShapeBindings {
     ) -> ort::Result<Option<Output>> {
         let shape = input.shape();
         let Some(binding) = self.kept.find(|binding| binding.shape == shape) else {
-            self.kept.prepare_unbound(|_| false);
+            self.prepare_unbound();
             return Ok(None);
         };
         let output = binding.run(session, reader, input);
@@ -87,6 +87,11 @@ impl ShapeBindings {
             self.kept.clear();
         }
         output.map(Some)
+    }
+
+    /// Prepares for a run that is not bound.
+    pub fn prepare_unbound(&mut self) {
+        self.kept.prepare_unbound();
     }
 
     /// Keeps nothing from now on.

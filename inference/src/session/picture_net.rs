@@ -90,6 +90,9 @@ impl PictureNet {
         let failed = |error: io::Error| SessionError::Failed(format!("the profile: {error}"));
         let folder = TempDir::new().map_err(failed)?;
         let _device = device::share();
+        if let Some(bindings) = &mut self.bindings {
+            bindings.prepare_unbound();
+        }
         let mut run = || -> ort::Result<()> {
             let mut options = self.unbound_options()?;
             options.enable_profiling(folder.path().join("run"))?;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use ndarray::Array4;
 use ort::ep::{self, ArenaExtendStrategy, ExecutionProvider, ExecutionProviderDispatch};
+use ort::memory::AllocationDevice;
 use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-use ort::value::TensorRef;
+use ort::value::{Tensor, TensorRef};
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
@@ -202,16 +203,31 @@ impl Runtime {
         open().map_err(|error| classify(&error))
     }
 
-    /// Same, for a net that runs many times with inputs of the same shapes. Returns what it keeps between these runs.
-    ///
-    /// # Errors
-    /// Same as [`Self::open`].
-    pub(crate) fn open_repeated(
-        &self,
-        model: &Path,
-    ) -> Result<(OrtSession, Keeping), SessionError> {
-        let _device = device::share_to_load();
-        self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
+    /// Returns what a net that runs many times with inputs of the same shapes keeps between these runs. It records no
+    /// graphs: the kernels of `Concat` and `Split` read addresses from pinned host memory, which ONNX Runtime
+    /// frees after the recording and gives to the inputs of the next painting.
+    pub(crate) fn keeping(&self) -> Keeping {
+        if self.keeps_tensors() { Keeping::Tensors } else { Keeping::Nothing }
+    }
+
+    /// Records for the whole process that the device is lost, if this error of a run says so, or if it may have that cause
+    /// and the device does not even take a copy anymore.
+    pub fn note_loss(&self, error: &SessionError) {
+        match error {
+            SessionError::DeviceLost(reason) => self.runs.set_device_lost(reason),
+            SessionError::Failed(_) if self.device == Device::Cuda => {
+                if let Err(SessionError::DeviceLost(reason)) = self.copy_to_device() {
+                    self.runs.set_device_lost(&reason);
+                }
+            }
+            SessionError::Failed(_) | SessionError::OutOfMemory(_) => {}
+        }
+    }
+
+    fn copy_to_device(&self) -> Result<(), SessionError> {
+        let _device = device::share();
+        let copy = || Tensor::from_array(([1], vec![0.0_f32]))?.to(AllocationDevice::CUDA, 0);
+        copy().map(drop).map_err(|error| classify(&error))
     }
 
     /// Opens a net that takes pictures, with these tensors. Its tensors may stay on the device between runs. Builds its
@@ -231,8 +247,7 @@ impl Runtime {
         let model = &pictures::take_bytes(model, tensors).map_err(SessionError::Failed)?;
         let (inner, keeping) = match &self.engines {
             Some(engines) if self.opens_engines => {
-                let kept = if self.keeps_tensors() { Keeping::Tensors } else { Keeping::Nothing };
-                (self.build_engine(engines, model, extra, shapes)?, kept)
+                (self.build_engine(engines, model, extra, shapes)?, self.keeping())
             }
             _ => self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?,
         };
@@ -246,9 +261,8 @@ impl Runtime {
         open: impl Fn(bool) -> ort::Result<OrtSession>,
     ) -> Result<(OrtSession, Keeping), SessionError> {
         let gpu = &self.settings.gpu;
-        let is_kept = self.keeps_tensors();
-        let has_graphs = gpu.graphs && self.engines.is_none();
-        if has_graphs && is_kept && self.device == Device::Cuda {
+        let has_graphs = gpu.graphs && self.keeps_tensors() && self.engines.is_none();
+        if has_graphs && self.device == Device::Cuda {
             match open(true) {
                 Ok(session) => return Ok((session, Keeping::Graphs)),
                 // One operator without a CUDA kernel rules graphs out.
@@ -256,7 +270,7 @@ impl Runtime {
             }
         }
         let session = open(false).map_err(|error| classify(&error))?;
-        Ok((session, if is_kept { Keeping::Tensors } else { Keeping::Nothing }))
+        Ok((session, self.keeping()))
     }
 
     fn keeps_tensors(&self) -> bool {
@@ -454,13 +468,14 @@ fn execution_providers(
         Device::Cuda => {
             let cuda = ep::CUDA::default()
                 .with_device_id(0)
-                // An exhaustive search would try every algorithm in the first run of every shape.
+                // cuDNN's heuristic of mode A; the library's default is mode B, which takes longer to choose.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
                 // cuDNN's fastest algorithms need the most memory.
                 .with_conv_max_workspace(true)
                 .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
                 .with_tf32(gpu.tf32)
                 .with_prefer_nhwc(gpu.channels_last)
+                .with_fuse_conv_bias(gpu.fuses_bias)
                 .with_cuda_graph(graphs);
             let cuda = match gpu.memory_limit_bytes {
                 Some(limit) => cuda.with_memory_limit(limit),
