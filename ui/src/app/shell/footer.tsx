@@ -26,7 +26,7 @@ export function Footer() {
             </p>
           )}
         </div>
-        <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:grid-cols-3 lg:flex lg:flex-wrap">
+        <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 max-[22rem]:grid-cols-1 sm:grid-cols-3 lg:flex lg:flex-wrap">
           <LanguageSelect />
           <ThemeToggle />
           <Link to={paths.verify} className={link}>
