@@ -560,6 +560,16 @@ describe('the editor', () => {
     ]);
   });
 
+  test('stores what was drawn as soon as the page is hidden', async () => {
+    open(withImage());
+    await draw();
+    useMaskStore.setState({ brushSize: 30 });
+    fireEvent(document, new Event('visibilitychange'));
+    expect(JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? '')).toMatchObject({
+      state: { brushSize: 30, drafts: { 'image-1': { done: [{ kind: 'paint' }] } } },
+    });
+  });
+
   test('does not draw the mask again with every letter of the prompt', async () => {
     open(withImage());
     await draw();

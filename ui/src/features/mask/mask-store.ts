@@ -125,6 +125,8 @@ function tabStorage<T>(): PersistStorage<T> {
     pending = null;
   };
   window.addEventListener('pagehide', flush);
+  // A phone may stop a hidden page at once, and never show it again.
+  document.addEventListener('visibilitychange', flush);
   return {
     getItem: (name) => {
       try {
