@@ -2,8 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `parse` and turns a panic into an error. The library bounds how deep boxes and values may nest, so a stack
-/// overflow, which cannot be caught, does not happen.
+/// Runs `parse` and turns a panic into an error. A stack overflow cannot be caught: [`crate::bounds`] prevents it.
 pub(crate) fn guard<T>(parse: impl FnOnce() -> c2pa::Result<T>) -> c2pa::Result<T> {
     // A panic leaves no broken state behind: each picture gets new readers and builders.
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {

@@ -4,9 +4,11 @@
 //! contains their manifests. Only this crate depends on `c2pa`, so that no other crate waits for it to compile. It
 //! knows neither jobs nor the database.
 //!
-//! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error.
+//! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error. What no guard can
+//! catch, [`bounds`] refuses before.
 
 mod authority;
+mod bounds;
 mod container;
 mod context;
 mod error;
@@ -36,6 +38,12 @@ pub use seal::{CopyMark, PngSeal};
 pub use signer::Signer;
 pub use source_type::SourceType;
 pub use statement::{Model, Statement};
+
+/// Returns the most memory that reading the marks of a file takes beside the file, in bytes.
+pub fn reading_bytes(file: &[u8]) -> u64 {
+    let manifest = Format::of(file).and_then(|format| container::manifest_bytes(file, format));
+    manifest.map_or(0, |_| bounds::PARSING_BYTES)
+}
 
 /// The readable formats. Those before HEIC can be signed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

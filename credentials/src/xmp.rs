@@ -11,6 +11,8 @@ use crate::SourceType;
 const IPTC_EXTENSION: &str = "http://iptc.org/std/Iptc4xmpExt/2008-02-29/";
 /// The property.
 const PROPERTY: &[u8] = b"DigitalSourceType";
+/// The most namespaces in a packet that is read; real ones have about 15. The reader looks up each name among all.
+const MAX_NAMESPACES: usize = 256;
 
 /// Returns an XMP packet that states `source`.
 pub(crate) fn packet(source: &SourceType) -> String {
@@ -25,8 +27,14 @@ pub(crate) fn packet(source: &SourceType) -> String {
 }
 
 /// Returns the first source type that an XMP packet states, as an attribute or an element; `None` if there is none, or the
-/// packet is damaged.
+/// packet is damaged or has too many namespaces.
 pub(crate) fn source_type(packet: &[u8]) -> Option<SourceType> {
+    const DECLARATION: &[u8] = b"xmlns";
+    if packet.windows(DECLARATION.len()).filter(|found| *found == DECLARATION).count()
+        > MAX_NAMESPACES
+    {
+        return None;
+    }
     let mut reader = NsReader::from_reader(packet);
     let mut is_inside = false;
     loop {
@@ -90,6 +98,9 @@ mod tests {
             let found = source_type(packet.as_bytes());
             assert!(found.is_some_and(|it| it.is_generated()), "{packet}");
         }
+        let declarations: String = (0..300).map(|n| format!(" xmlns:n{n}='n'")).collect();
+        let many = wrap(&format!("<a{declarations}/><e:DigitalSourceType rdf:resource='{uri}'/>"));
+        assert_eq!(source_type(many.as_bytes()), None);
         let foreign = wrap(&format!("<x:DigitalSourceType>{uri}</x:DigitalSourceType>"));
         for packet in [foreign.as_str(), "", "<", "<a><b></a>", "\0\0", &"<a>".repeat(100_000)] {
             assert_eq!(source_type(packet.as_bytes()), None);

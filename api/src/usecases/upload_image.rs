@@ -61,10 +61,15 @@ pub async fn upload_with(
     check_room(app, &uploader, file.len() as i64).await?;
     let limits = Limits { max_dimension };
     decode::check_still(&file)?;
-    let (readable, memory) = readable(app, &file, &limits).await?;
+    let (readable, mut memory) = readable(app, &file, &limits).await?;
+    let keeps_marks = app.credentials.may_mark();
+    if keeps_marks {
+        // Beside the file and what is made of it.
+        let needed = 2 * file.len() as u64 + retouch_credentials::reading_bytes(&file);
+        memory = app.decoders.enlarge(memory, needed).await?;
+    }
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
-    let keeps_marks = app.credentials.may_mark();
     let prepare = move || {
         let content_sha256 = Sha256::digest(&file).to_vec();
         let exif = metadata.of(&file);

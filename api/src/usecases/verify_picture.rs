@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use retouch_core::UserId;
-use retouch_credentials::Report;
+use retouch_credentials::{Report, reading_bytes};
 use retouch_pixels::Limits;
 
 use super::upload_image::size;
@@ -21,8 +21,7 @@ pub async fn verify_picture(
     // No pixel is decoded, so pictures of any size can be verified.
     size(&file, &Limits { max_dimension: u32::MAX })?;
     let verifier = app.verifier.clone();
-    // The parser copies the manifest, which is part of the file, several times.
-    let memory = 4 * file.len() as u64;
+    let memory = file.len() as u64 + reading_bytes(&file);
     Ok(app.decoders.run(memory, move || verifier.read(&file)).await?.0)
 }
 

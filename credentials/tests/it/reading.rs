@@ -206,7 +206,61 @@ fn a_report_stays_small_however_often_its_ingredients_are_named() {
         file = composite(&file, 8, &own);
     }
     let report = Verifier::new(None, None).unwrap().read(&file);
+    assert_eq!(report.problems, []);
     let claim = report.claim.expect("a claim");
     assert_eq!(claim.ingredients.len(), 8, "the nearest are complete");
     assert_eq!(ingredients_in(&claim), 256);
+}
+
+fn boxed(name: &[u8; 4], contents: &[u8]) -> Vec<u8> {
+    [(contents.len() as u32 + 8).to_be_bytes().as_slice(), name, contents].concat()
+}
+
+/// A box of a kind and a label that contains others.
+fn labeled(kind: &[u8; 4], label: &str, others: &[Vec<u8>]) -> Vec<u8> {
+    const TAIL: [u8; 12] = [0x00, 0x11, 0x00, 0x10, 0x80, 0x00, 0x00, 0xaa, 0x00, 0x38, 0x9b, 0x71];
+    let description = [kind.as_slice(), &TAIL, &[3], label.as_bytes(), &[0]].concat();
+    boxed(b"jumb", &[boxed(b"jumd", &description), others.concat()].concat())
+}
+
+/// A picture whose manifest has this claim and this assertion, several times.
+fn with_manifest(claim: &[u8], (assertion, times): (&[u8], usize)) -> Vec<u8> {
+    let assertion = labeled(b"cbor", "a.b", &[boxed(b"cbor", assertion)]);
+    let parts = [
+        labeled(b"c2as", "c2pa.assertions", &vec![assertion; times]),
+        labeled(b"c2cl", "c2pa.claim", &[boxed(b"cbor", claim)]),
+        labeled(b"c2cs", "c2pa.signature", &[boxed(b"cbor", &[0xa0])]),
+    ];
+    let manifest = labeled(b"c2ma", "urn:c2pa:00000000-0000-4000-8000-000000000000", &parts);
+    let store = labeled(b"c2pa", "c2pa", &[manifest]);
+    let mut chunk = [(store.len() as u32).to_be_bytes().as_slice(), b"caBX", &store].concat();
+    chunk.extend_from_slice(&crc32fast::hash(&chunk[4..]).to_be_bytes());
+    let bare = picture(Format::Png);
+    [&bare[..33], &chunk, &bare[33..]].concat()
+}
+
+#[test]
+fn manifests_made_to_exhaust_the_reader_are_refused() {
+    let tags = [vec![0xa1, 0x61, b'x'], vec![0xc0; 30_000], vec![0]].concat();
+    let count = 2_000_000_u32.to_be_bytes();
+    let maps = [&[0xa1, 0x61, b'x', 0x9a], count.as_slice(), &[0xa1, 0, 0].repeat(2_000_000)];
+    let files = [
+        (with_manifest(&tags, (&[0xa0], 1)), "nest too deep"),
+        (with_manifest(&[0xa0], (&tags, 1)), "nest too deep"),
+        (with_manifest(&maps.concat(), (&[0xa0], 1)), "too many values"),
+        (with_manifest(&[0xa0], (&[0xa0], 3000)), "too many boxes"),
+        (with_manifest(&vec![0x40; 9 << 20], (&[0xa0], 1)), "too large"),
+    ];
+    let verifier = Verifier::new(None, None).unwrap();
+    for (file, expected) in files {
+        // As little stack as a thread of the API has.
+        let reader = verifier.clone();
+        let read = move || (reader.read(&file), Provenance::read(&file, Format::Png));
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(read).unwrap();
+        let (report, provenance) = thread.join().unwrap();
+        assert_eq!(report.state, State::Invalid);
+        let explanation = report.problems[0].explanation.as_deref().unwrap_or_default();
+        assert!(explanation.contains(expected), "{expected}: {explanation}");
+        assert_eq!(provenance, None);
+    }
 }
