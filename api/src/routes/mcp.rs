@@ -45,6 +45,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const MAX_BODY: usize = (MAX_PICTURE_BYTES + MAX_MASK_BYTES) / 3 * 4 + (64 << 10);
 /// The largest message that is neither a call nor has a picture.
 const MAX_SMALL_MESSAGE: usize = 64 << 10;
+/// The most values in a message. The library reads them all before it looks at one, and each may take a kilobyte.
+const MAX_VALUES: usize = 4096;
 
 /// Answers a message of a client.
 pub async fn answer(
@@ -61,6 +63,11 @@ pub async fn answer(
     let Ok(body) = to_bytes(body, MAX_BODY).await else {
         return ApiError::FileTooLarge { max_bytes: MAX_BODY }.into_response();
     };
+    // At least one for each value; base64 has none of them.
+    let separators = body.iter().filter(|byte| b"{[:,".contains(byte)).count();
+    if separators > MAX_VALUES {
+        return ApiError::BadRequest("The message has too many values.".into()).into_response();
+    }
     let message = Message::read(&body);
     let session = session_id(&parts.headers);
     parts.extensions.insert(Caller::new(user.clone(), session.clone()));

@@ -122,6 +122,16 @@ async fn only_accounts_may_call_it_and_only_from_allowed_places(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_message_of_very_many_values_is_refused_before_it_is_read(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let key = app.key("ada").await;
+    for (values, status) in [(1000, StatusCode::OK), (5000, StatusCode::BAD_REQUEST)] {
+        let list = message("account", &json!({ "values": vec![json!({"": 0}); values] }));
+        assert_eq!(post(&app, &key, &list).send().await.status, status);
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn equal_calls_share_a_run_and_its_price(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (key, image) = (app.key("ada").await, app.upload("ada").await);
