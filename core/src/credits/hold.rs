@@ -1,7 +1,9 @@
 //! Holds: credits reserved for jobs that have not ended (`users.reserved`).
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use super::reversal::take_owed;
 use crate::{UserId, db, users};
 
 /// Locks the user's row and holds `cost` for a job. Returns false if the balance is too low, and `None` if the account
@@ -25,11 +27,17 @@ pub(crate) async fn lock_and_hold(
     Ok(users::lock(conn, user).await?.then_some(false))
 }
 
-/// Releases a hold.
-pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) -> sqlx::Result<()> {
+/// Releases the hold of a job that was submitted at this time, and takes what a refund since then could not.
+pub(crate) async fn release(
+    conn: &mut PgConnection,
+    user: UserId,
+    cost: i32,
+    submitted_at: DateTime<Utc>,
+) -> sqlx::Result<()> {
     let released =
         sqlx::query!("update users set reserved = reserved - $2 where id = $1", user.uuid(), cost)
-            .execute(conn)
+            .execute(&mut *conn)
             .await?;
-    db::exactly_one(released.rows_affected())
+    db::exactly_one(released.rows_affected())?;
+    take_owed(conn, user, cost, submitted_at).await
 }

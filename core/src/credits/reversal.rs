@@ -1,5 +1,6 @@
 //! Credits that refunds and disputes take back or return.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::webhooks::announce::announce_low;
@@ -45,6 +46,41 @@ pub(crate) async fn take_back(
         announce_low(conn, user, taken).await?;
     }
     Ok(taken)
+}
+
+/// Takes back what refunds and disputes could not take because a run held it: up to `released` credits, which the run has
+/// held since `held_since` and just released. The caller has locked the user's row.
+pub(crate) async fn take_owed(
+    conn: &mut PgConnection,
+    user: UserId,
+    released: i32,
+    held_since: DateTime<Utc>,
+) -> sqlx::Result<()> {
+    let taken = sqlx::query_scalar!(
+        r#"with owed as (
+               select id, status, credits_missing as amount,
+                      (sum(credits_missing) over (order by id) - credits_missing)::integer as before
+               from orders where user_id = $1 and credits_missing > 0 and missing_since > $3
+           ), taken as (
+               select id, status, least(amount, $2 - before) as amount from owed where before < $2
+           ), reduced as (
+               update orders o set credits_missing = o.credits_missing - taken.amount from taken where o.id = taken.id
+           ), recorded as (
+               insert into ledger (user_id, kind, amount, order_id)
+               select $1, case status when 'disputed' then 'dispute' else 'refund' end, -amount, id from taken
+           )
+           select coalesce(sum(amount), 0)::integer as "taken!" from taken"#,
+        user.uuid(),
+        released,
+        held_since,
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if taken > 0 {
+        tracing::info!(user.id = %user, taken, "Took back {taken} credits that a run had held during a refund");
+        announce_low(conn, user, taken).await?;
+    }
+    Ok(())
 }
 
 /// Returns credits that a dispute had taken and that we won back.

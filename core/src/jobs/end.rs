@@ -114,17 +114,17 @@ pub(crate) async fn cancel_some(
                where (image_id = $1 or owner_id = $2) and state in ('queued', 'running')
                order by id limit $3 for update
            )
-           returning id as "id: JobId", owner_id as "owner: UserId", cost"#,
+           returning id as "id: JobId", owner_id as "owner: UserId", cost, created_at"#,
         image,
         owner,
         limit,
     )
     .fetch_all(&mut *conn)
     .await?;
-    let held = ended.iter().map(|job| job.cost).sum();
-    // They have one owner: theirs, or that of their image.
-    if let Some(owner) = ended.iter().find_map(|job| job.owner).filter(|_| held > 0) {
-        credits::release(conn, owner, held).await?;
+    for job in ended.iter().filter(|job| job.cost > 0) {
+        if let Some(owner) = job.owner {
+            credits::release(conn, owner, job.cost, job.created_at).await?;
+        }
     }
     let ended: Vec<_> = ended.into_iter().map(|job| job.id).collect();
     announce_ended(conn, &ended).await?;
@@ -158,7 +158,7 @@ pub(super) async fn end_without_result(
         r#"update jobs set state = $2, finished_at = now(), lease_owner = null, lease_until = null,
                            failure_code = $3, failure_detail = $4
            where id = $1 and state in ('queued', 'running')
-           returning owner_id as "owner: UserId", cost"#,
+           returning owner_id as "owner: UserId", cost, created_at"#,
         job.uuid(),
         state as JobState,
         failure.map(|failure| failure.code.as_str()),
@@ -167,7 +167,7 @@ pub(super) async fn end_without_result(
     .fetch_one(&mut *conn)
     .await?;
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
-        credits::release(conn, owner, ended.cost).await?;
+        credits::release(conn, owner, ended.cost, ended.created_at).await?;
     }
     if state != JobState::Failed {
         sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;

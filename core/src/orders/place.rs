@@ -6,6 +6,9 @@ use super::{Order, get};
 use crate::credits::Pack;
 use crate::{OrderId, UserId, db, users};
 
+/// The most open orders of a pack that a user may have.
+const MAX_OPEN: usize = 20;
+
 /// Why an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -23,7 +26,8 @@ pub enum PlaceError {
 /// Places an order, or returns the order of an earlier identical request.
 ///
 /// A repeat is recognized by its idempotency key. Without a key, an open order of the same pack from the last
-/// 30 seconds counts as the same order, which covers a double click.
+/// 30 seconds counts as the same order, which covers a double click. Somebody who leaves many orders of a pack open gets the
+/// latest of them again.
 pub async fn place(
     pool: &PgPool,
     user: UserId,
@@ -36,7 +40,12 @@ pub async fn place(
         return Err(PlaceError::NoSuchUser);
     }
     let number = i16::from(pack.number);
-    if let Some(earlier) = earlier(&mut tx, user, number, idempotency_key).await? {
+    let repeated = earlier(&mut tx, user, number, idempotency_key).await?;
+    let earlier = match repeated {
+        Some(repeated) => Some(repeated),
+        None => latest_of_many(&mut tx, user, number).await?,
+    };
+    if let Some(earlier) = earlier {
         let order = get(&mut tx, earlier).await?;
         return if order.pack == number {
             Ok(order)
@@ -91,6 +100,24 @@ async fn earlier(
             .await
         }
     }
+}
+
+/// Returns the latest open order of a pack, if there are as many as a user may have.
+async fn latest_of_many(
+    conn: &mut PgConnection,
+    user: UserId,
+    pack: i16,
+) -> sqlx::Result<Option<OrderId>> {
+    let open = sqlx::query_scalar!(
+        r#"select id as "id: OrderId" from orders where user_id = $1 and pack = $2 and status = 'open'
+           order by created_at desc, id desc limit $3"#,
+        user.uuid(),
+        pack,
+        MAX_OPEN as i64,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(if open.len() < MAX_OPEN { None } else { open.first().copied() })
 }
 
 /// Records the checkout page of an order. The first page wins; recording it again changes nothing.

@@ -144,7 +144,9 @@ async fn balance(
         (false, false) => "paid",
     };
     sqlx::query!(
-        "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4
+        // The clock, not the start of the transaction: it has waited for holds.
+        "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4,
+                           missing_since = case when $3 > 0 then clock_timestamp() else missing_since end
          where id = $1",
         order.uuid(),
         due,
@@ -155,7 +157,7 @@ async fn balance(
     .await?;
     if moved.missing > 0 {
         tracing::warn!(order.id = %order, missing = moved.missing,
-            "The buyer of order {order} had spent {} credits before the money was returned", moved.missing);
+            "{} credits of order {order} were spent or held when the money was returned", moved.missing);
     }
     Ok(moved)
 }

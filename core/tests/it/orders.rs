@@ -1,13 +1,15 @@
 //! The life of an order: messages in any number and order grant its credits once.
 
+use retouch_catalog::{Tier, Tool};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
+use retouch_core::jobs::{self, NewJob};
 use retouch_core::orders::{
     self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
     Reversal, ReversalEvent,
 };
 use retouch_core::{UserId, accounts, credits};
-use retouch_standins::testing::{ISSUER, adjust, sign_in, user};
+use retouch_standins::testing::{ISSUER, adjust, image, sign_in, user};
 use sqlx::PgPool;
 
 /// Places an order of 55 credits for $5 and records a checkout page.
@@ -189,6 +191,87 @@ async fn a_refund_takes_back_its_share_of_the_unspent_credits(pool: PgPool) {
         .await
         .unwrap();
     assert_eq!(missing, 20);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_runs_hold_during_a_refund_is_taken_when_they_end_without_a_result(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    let run = async |tool: Tool| {
+        let new = NewJob {
+            owner: Some(ada),
+            image: image(&pool, None, ada, b"x").await,
+            tool,
+            tier: Tier::Paid,
+            idempotency_key: None,
+            fix: None,
+            queue_limit: None,
+        };
+        jobs::submit(&pool, &new).await.unwrap().into_job().id
+    };
+    // All 75 credits are held.
+    let mut held = Vec::new();
+    for _ in 0..15 {
+        held.push(run(Tool::RemoveBackground).await);
+    }
+    receive(&pool, "evt_1", refunded(&order, 500)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, 0));
+    assert_eq!(credits_of(&pool, "ada").await, 75);
+    for (canceled, taken) in [(1, 5), (5, 25), (11, 55), (12, 55)] {
+        for job in held.split_off(15 - canceled) {
+            assert!(jobs::cancel(&pool, job).await.unwrap());
+        }
+        assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, taken));
+        assert_eq!(credits_of(&pool, "ada").await, 75 - taken);
+    }
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+    // A dispute that we win returns nothing that a refund took.
+    let dispute = "dp_1".to_owned();
+    let event = ReversalEvent::DisputeClosed { dispute, won: true };
+    receive(&pool, "evt_2", reversal(&order, event)).await;
+    assert_eq!(credits_of(&pool, "ada").await, 20);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn runs_after_a_refund_owe_nothing(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    adjust(&pool, ada, -70).await;
+    receive(&pool, "evt_1", refunded(&order, 500)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, 5));
+    adjust(&pool, ada, 30).await;
+    let new = NewJob {
+        owner: Some(ada),
+        image: image(&pool, None, ada, b"x").await,
+        tool: Tool::RemoveBackground,
+        tier: Tier::Paid,
+        idempotency_key: None,
+        fix: None,
+        queue_limit: None,
+    };
+    let job = jobs::submit(&pool, &new).await.unwrap().into_job().id;
+    assert!(jobs::cancel(&pool, job).await.unwrap());
+    assert_eq!(credits_of(&pool, "ada").await, 30);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn somebody_who_leaves_many_orders_open_gets_the_latest_again(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let place = async |n: usize| {
+        orders::place(&pool, ada, &PACKS[0], Some(&format!("key {n}"))).await.unwrap().id
+    };
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        ids.push(place(n).await);
+    }
+    assert_eq!(place(20).await, ids[19]);
+    assert_eq!(place(3).await, ids[3], "a repeat is still a repeat");
+    let other = orders::place(&pool, ada, &PACKS[1], Some("other pack")).await.unwrap();
+    assert!(!ids.contains(&other.id));
+    orders::refuse(&pool, ids[19]).await.unwrap();
+    assert!(!ids.contains(&place(21).await), "one of the twenty is no longer open");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
