@@ -212,8 +212,8 @@ pub struct LimitsConfig {
     /// Runs per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,
-    /// Uploads per minute and user, in browsers and programs together. As many selections, and as many
-    /// samples, are allowed besides.
+    /// Uploads per minute and user, in browsers and programs together. As many selections, and a sixth as many samples, are
+    /// allowed besides.
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.

@@ -75,6 +75,8 @@ impl From<RateLimited> for ApiError {
     }
 }
 
+/// How many uploads count as a sample: enough samples together would be a free upscale.
+const SAMPLES_SHARE: u32 = 6;
 /// Payment pages per minute.
 const PURCHASES_PER_MINUTE: u32 = 30;
 /// Questions to the payment provider per minute.
@@ -96,7 +98,7 @@ impl UserLimits {
             runs: limit("runs", "user-runs", limits.user_runs_per_minute),
             uploads: limit("uploads", "user-uploads", uploads),
             selections: limit("selections", "user-selections", uploads),
-            samples: limit("samples", "user-samples", uploads),
+            samples: limit("samples", "user-samples", (uploads / SAMPLES_SHARE).max(1)),
             renders: limit("renders", "user-renders", uploads),
             purchases: limit("purchases", "user-purchases", PURCHASES_PER_MINUTE),
             payment_checks: limit(

@@ -105,8 +105,10 @@ impl FromRequestParts<App> for ClientAddress {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip());
         let forwarded_for = parts.headers.get_all("x-forwarded-for").iter();
-        // A line that is not ASCII ends the search like anything else that is not an address.
-        let lines: Vec<_> = forwarded_for.map(|line| line.to_str().unwrap_or_default()).collect();
+        // Clients can put anything before what the proxies append.
+        let lines: Vec<_> =
+            forwarded_for.map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
+        let lines: Vec<_> = lines.iter().map(AsRef::as_ref).collect();
         Ok(Self(app.visitors.address(peer, &lines)))
     }
 }

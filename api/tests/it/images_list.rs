@@ -49,7 +49,20 @@ async fn a_search_finds_a_part_of_the_name_literally(pool: PgPool) {
         assert_eq!((names(&page), &page["total"]), (found.clone(), &json!(found.len())));
     }
     let long = format!("search={}", "x".repeat(101));
-    for wrong in ["search=", "search=%00", "sort=x", "sort=name&before=1-x", long.as_str()] {
+    let id = uuid::Uuid::nil();
+    let never = [
+        format!("sort=newest&before=-8000000000000000000-{id}"),
+        format!("sort=oldest&before=8000000000000000000-{id}"),
+    ];
+    for wrong in [
+        "search=",
+        "search=%00",
+        "sort=x",
+        "sort=name&before=1-x",
+        long.as_str(),
+        &never[0],
+        &never[1],
+    ] {
         let path = format!("/api/images?{wrong}");
         let answer = app.get(&path).by(&app.token("ada")).send().await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{wrong}");

@@ -215,7 +215,7 @@ async fn forged_addresses_do_not_evade_the_visitor_limit(pool: PgPool) {
         let mut answers = Vec::new();
         for n in 0..4_u32 {
             let forwarded =
-                if forged { format!("9.9.9.{n}") } else { format!("9.9.9.{n}, 7.7.7.7") };
+                if forged { format!("9.9.9.{n}") } else { format!("é9.9.9.{n}, 7.7.7.7") };
             // A different image each time, because its free run is used up afterwards.
             let picture = png(60 + n, if forged { 40 } else { 50 });
             let request = app.post(run).header("x-forwarded-for", &forwarded).file(&picture);

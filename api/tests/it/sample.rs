@@ -93,7 +93,7 @@ async fn the_failures_of_a_worker_are_explained(pool: PgPool) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn without_a_worker_the_answer_says_so_and_samples_are_limited(pool: PgPool) {
-    let settings = ["--visitor-uploads-per-hour=1", "--user-uploads-per-minute=2"];
+    let settings = ["--visitor-uploads-per-hour=1", "--user-uploads-per-minute=12"];
     let app = Arc::new(TestApp::start_with(pool, &settings).await);
     let token = app.token("ada");
     let visitor = || app.post(PATH).file(&png(8, 8)).send();

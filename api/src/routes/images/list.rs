@@ -7,7 +7,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::DateTime;
+use chrono::{DateTime, Datelike};
 use futures::{StreamExt, stream};
 use retouch_core::UserId;
 use retouch_core::images::{self, Cursor, Image, Place, Selection, Sort};
@@ -137,6 +137,10 @@ fn place_from(text: &str, sort: Sort) -> Result<Place, ApiError> {
         Some(match sort {
             Sort::Newest | Sort::Oldest => {
                 let created_at = DateTime::from_timestamp_micros(key.parse().ok()?)?;
+                // Postgres has fewer years.
+                if !(1..=9999).contains(&created_at.year()) {
+                    return None;
+                }
                 Place::Time(Cursor { created_at, id })
             }
             Sort::Largest => Place::Size(key.parse().ok()?, id),
