@@ -7,7 +7,7 @@
 //! | task | modules |
 //! |---|---|
 //! | read a file | [`decode`], [`orientation`], [`exif`], [`upload`] |
-//! | feed a model | [`framing`] (letterbox), [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
+//! | feed a model | [`framing`] (letterbox), [`levels`], [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
 //! | use its output | [`alpha`] (edges at full size), [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | select what was clicked | [`select`] |
@@ -31,6 +31,7 @@ pub mod foreground;
 pub mod framing;
 pub mod icc;
 mod lanczos;
+pub mod levels;
 mod limits;
 pub mod mask;
 mod orientation;

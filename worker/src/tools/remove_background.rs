@@ -15,6 +15,7 @@ use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
+use retouch_pixels::levels;
 use retouch_pixels::result;
 
 /// A cutout.
@@ -65,14 +66,16 @@ pub async fn remove_background(
 
     let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
     let announcement = model.announce();
-    let (contract, picture, seen, input) = steps
+    let (contract, picture, seen, input, clear) = steps
         .on_pixels(Stage::Preprocess, move || {
             let seen = picture.alpha.is_some().then(|| picture.clone().on_gray());
             let input = contract.input.to_bytes(seen.as_ref().unwrap_or(&picture));
-            Ok((contract, picture, seen, input))
+            // Nets find little in pictures of low contrast. Edges and colors are those of the picture itself.
+            let clear = levels::stretched(&input).unwrap_or_else(|| input.clone());
+            Ok((contract, picture, seen, input, clear))
         })
         .await?;
-    let map = steps.on_model(model, announcement, input.clone()).await?.into_maps()?;
+    let map = steps.on_model(model, announcement, clear).await?.into_maps()?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);

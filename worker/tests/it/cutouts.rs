@@ -50,6 +50,28 @@ async fn alpha_matches_the_reference_implementation_within_one_level() {
 }
 
 #[tokio::test]
+async fn a_picture_of_low_contrast_is_cut_out_like_the_original() {
+    let model = u2netp().await;
+    let original = image::load_from_memory(&photo("chelsea.png")).unwrap().into_rgb8();
+    for contrast in [0.06, 0.25] {
+        let mut faint = original.clone();
+        for sample in faint.iter_mut() {
+            *sample = ((f32::from(*sample) - 128.0) * contrast + 128.0).round() as u8;
+        }
+        let mut png = std::io::Cursor::new(Vec::new());
+        faint.write_to(&mut png, image::ImageFormat::Png).unwrap();
+        let result = decoded(&cut(&model, png.into_inner()).await.expect("it is cut").png);
+        let sum: f64 = result.pixels().map(|pixel| f64::from(pixel[3]) / 255.0).sum();
+        let coverage = sum / f64::from(result.width() * result.height());
+        assert!((0.55..0.75).contains(&coverage), "contrast {contrast}: coverage {coverage:.3}");
+        let opaque = result.enumerate_pixels().filter(|(.., pixel)| pixel[3] == 255);
+        for (x, y, pixel) in opaque {
+            assert_eq!(pixel.0[..3], faint.get_pixel(x, y).0, "its own colors are kept");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_result_reports_its_size_model_and_times() {
     let model = tiny().await;
     let result = cut(&model, photo("coffee.jpg")).await.expect("it is cut");
