@@ -24,7 +24,7 @@ const GAIN: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 const FLAT: f64 = 64.0;
 
 /// The width of the ring on which colors are compared, in pixels of the crop.
-const RING: usize = 16;
+pub const RING: usize = 16;
 
 /// A part of a picture at the size a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

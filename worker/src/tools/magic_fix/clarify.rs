@@ -4,6 +4,7 @@
 //! If the area has no detail in its finest octave, because it is out of focus or was enlarged, the model gets it at half
 //! the size and its output adds the missing detail. A net that does not enlarge only cleans.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::tools::upscale::Net;
 use retouch_inference::manifest::{Tiling, Upscale};
 use retouch_pixels::Picture;
 use retouch_pixels::band::{self, BandTile};
-use retouch_pixels::patch::Crop;
+use retouch_pixels::patch::{self, Crop};
 use retouch_pixels::resize::resample;
 use retouch_pixels::tile::{self, OutputLayout, Region, TileSize};
 
@@ -30,8 +31,8 @@ const MARGIN: u32 = Upscale::MARGIN;
 /// The largest side of a tile, in input pixels.
 const LARGEST_SIDE: u32 = Upscale::LARGEST_AREA;
 
-/// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran. If the model runs out of
-/// memory, starts again with tiles of half the size.
+/// Restores detail in the hole of a crop and as far around it as [`patch::RING`]; the rest may stay as it is. Returns the crop,
+/// its new R, G, B, and how long the model ran. If the model runs out of memory, starts again with tiles of half the size.
 pub async fn clarify(
     crop: Crop,
     net: &impl Net,
@@ -79,7 +80,8 @@ pub async fn clarify(
     let row = picture.width as usize * factor as usize * 3;
     let picture = Arc::new(picture);
     let (clarified, ran) = loop {
-        let tiles = Tiles { picture: Arc::clone(&picture), side, padding, tile_size, factor };
+        let source = Arc::clone(&picture);
+        let tiles = Tiles { crop: &crop, picture: source, side, padding, tile_size, factor };
         match tiles.clarify(net, pixels, progress, cancel).await {
             Err(ToolError::OutOfMemory(reason)) if side > smallest => {
                 let longest = side.min(picture.width.max(picture.height));
@@ -122,8 +124,10 @@ fn resize_back(
     Ok(rows.flat_map(|row| &row[margin * 3..(margin + inner) * 3]).copied().collect())
 }
 
-/// A picture in tiles.
-struct Tiles {
+/// A crop in tiles.
+struct Tiles<'a> {
+    crop: &'a Crop,
+    /// What the model gets: the crop, or half of its size.
     picture: Arc<Picture>,
     /// The largest side of a tile, without padding.
     side: u32,
@@ -133,7 +137,51 @@ struct Tiles {
     factor: u32,
 }
 
-impl Tiles {
+impl Tiles<'_> {
+    /// Returns the regions of the tiles, in pixels of the picture: those of the hole and the ring around it.
+    fn regions(&self) -> Vec<Region> {
+        let Some(area) = self.around_hole() else { return Vec::new() };
+        // The padding makes tiles match at their borders, so none fades into another.
+        let tiles = band::pieces(area.height(), self.side, 0)
+            .into_iter()
+            .flat_map(|rows| band::tiles(area.width(), &rows, self.side, 0));
+        let moved = tiles.map(|BandTile { region: Region { x, y }, .. }| Region {
+            x: x.start + area.x.start..x.end + area.x.start,
+            y: y.start + area.y.start..y.end + area.y.start,
+        });
+        moved.filter(|region| self.is_needed(region)).collect()
+    }
+
+    /// Returns the smallest region that holds the hole and the ring; `None` if there is no hole.
+    fn around_hole(&self) -> Option<Region> {
+        let Crop { width, height, hole, .. } = self.crop;
+        let of_axis = |length: u32, filled: &dyn Fn(u32) -> bool| {
+            let first = (0..length).find(|at| filled(*at))?;
+            let last = (0..length).rfind(|at| filled(*at))?;
+            let ring = patch::RING as u32;
+            let (start, end) = (first.saturating_sub(ring), (last + 1 + ring).min(length));
+            Some(start / self.factor..end.div_ceil(self.factor))
+        };
+        let at = |x: u32, y: u32| hole[(y * width + x) as usize];
+        let x = of_axis(*width, &|x| (0..*height).any(|y| at(x, y)))?;
+        let y = of_axis(*height, &|y| (0..*width).any(|x| at(x, y)))?;
+        Some(Region { x, y })
+    }
+
+    /// Returns whether a part of the hole lies in a region of the picture, or so close to it that the ring does.
+    fn is_needed(&self, region: &Region) -> bool {
+        let Crop { width, height, hole, .. } = self.crop;
+        let grown = |range: &Range<u32>, length: u32| {
+            let ring = patch::RING as u32;
+            let (start, end) = (range.start * self.factor, range.end * self.factor);
+            start.saturating_sub(ring) as usize..(end + ring).min(length) as usize
+        };
+        let columns = grown(&region.x, *width);
+        let rows = hole.chunks_exact(*width as usize);
+        let rows = rows.take(grown(&region.y, *height).end).skip(grown(&region.y, *height).start);
+        rows.flat_map(|row| &row[columns.clone()]).any(|is_hole| *is_hole)
+    }
+
     /// Returns R, G, B of the clarified picture, and how long the model ran.
     async fn clarify(
         self,
@@ -142,18 +190,20 @@ impl Tiles {
         progress: &(dyn Fn(Count) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<(Vec<u8>, Duration), ToolError> {
-        let Self { picture, side, padding, tile_size, factor } = self;
+        let regions = self.regions();
+        let Self { crop, picture, padding, tile_size, factor, .. } = self;
         let scale = net.contract().upscale.scale;
         let width = picture.width * factor;
-        let mut clarified = vec![0; width as usize * (picture.height * factor) as usize * 3];
+        let row = width as usize * 3;
+        let mut clarified = vec![0; row * (picture.height * factor) as usize];
+        for (row, own) in
+            clarified.chunks_exact_mut(row).zip(crop.rgb.chunks_exact(crop.width as usize * 3))
+        {
+            row[..own.len()].copy_from_slice(own);
+        }
         let mut ran = Duration::ZERO;
-        // The padding makes tiles match at their borders, so none fades into another.
-        let tiles: Vec<_> = band::pieces(picture.height, side, 0)
-            .iter()
-            .flat_map(|rows| band::tiles(picture.width, rows, side, 0))
-            .collect();
-        let total = tiles.len() as u32;
-        for (done, BandTile { region, .. }) in (1..).zip(tiles) {
+        let total = regions.len() as u32;
+        for (done, region) in (1..).zip(regions) {
             let (source, part) = (Arc::clone(&picture), region.clone());
             let cut = move || tile::cut(&source, &part, padding, tile_size).colors();
             let input = pixels.run(cut).await?;
@@ -287,6 +337,44 @@ mod tests {
             let total = counted.lock().expect("one").last().map(|count| count.total);
             assert_eq!(total, Some(tiles), "memory {memory}, largest {largest}");
             assert!(*whole.get_or_insert_with(|| made.clone()) == made, "tiles show");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_hole_and_its_ring_cost_time() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny/upscale");
+        let Task::Upscale(contract) = Manifest::read(&models).expect("it is valid").task else {
+            panic!("an upscaler");
+        };
+        let per_pixel = u64::from(contract.tiling.memory_bytes_per_pixel);
+        let net = Repeating { contract, largest: 1000 };
+        let pixels = PixelPool::new(1).expect("a thread starts");
+        let never = CancellationToken::new();
+        // Tiles of 32 with a padding of 8; the ring around a point takes 33.
+        for (holes, tiles) in [(&[(20, 30)][..], 4), (&[(40, 63)], 2), (&[(2, 2), (60, 60)], 2)] {
+            let sharp = || crop(|x, y| if (x * 7 + y * 13) % 11 < 5 { 30 } else { 200 });
+            let mut part = sharp();
+            part.hole.fill(false);
+            for (x, y) in holes {
+                part.hole[y * 64 + x] = true;
+            }
+            let counted = Mutex::new(Vec::new());
+            let progress = |count| counted.lock().expect("one").push(count);
+            let memory = 48 * 48 * per_pixel;
+            let made = clarify(part, &net, &pixels, memory, &progress, &never).await;
+            let (_, made, _) = made.expect("it is clarified");
+            let total = counted.lock().expect("one").last().map(|count| count.total);
+            assert_eq!(total, Some(tiles), "{holes:?}");
+            let whole = clarify(sharp(), &net, &pixels, memory, &|_| (), &never).await;
+            let (_, whole, _) = whole.expect("it is clarified");
+            for (x, y) in holes {
+                for y in y.saturating_sub(patch::RING)..(y + patch::RING + 1).min(64) {
+                    let row = y * 64;
+                    let from = (row + x.saturating_sub(patch::RING)) * 3;
+                    let to = (row + (x + patch::RING + 1).min(64)) * 3;
+                    assert_eq!(made[from..to], whole[from..to], "row {y} around {x}");
+                }
+            }
         }
     }
 }
