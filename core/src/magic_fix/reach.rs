@@ -36,11 +36,12 @@ impl Reach {
 }
 
 /// Returns whether the mask of a fix is exact unless the request says otherwise: a picture painted from words must not
-/// change its surroundings, while a removal takes shadows with it.
+/// change its surroundings, and a scratch is restored best from the pixels right beside it, while a removal takes
+/// shadows with it.
 pub const fn is_mask_exact_by_default(mode: FixMode) -> bool {
     match mode {
-        FixMode::Edit | FixMode::Add => true,
-        FixMode::Remove | FixMode::Restore | FixMode::Enhance => false,
+        FixMode::Edit | FixMode::Add | FixMode::Restore => true,
+        FixMode::Remove | FixMode::Enhance => false,
     }
 }
 

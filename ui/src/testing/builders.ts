@@ -87,7 +87,7 @@ export function aConfig(change: Partial<Config> = {}): Config {
       demo: false,
       reach: [
         { mode: 'edit', divisor: 200, least: 4, most: 8, exactByDefault: true },
-        { mode: 'restore', divisor: 400, least: 2, most: 6, exactByDefault: false },
+        { mode: 'restore', divisor: 400, least: 2, most: 6, exactByDefault: true },
         { mode: 'remove', divisor: 80, least: 8, most: 24, exactByDefault: false },
         { mode: 'enhance', divisor: 100, least: 6, most: 16, exactByDefault: false },
         { mode: 'add', divisor: 200, least: 4, most: 8, exactByDefault: true },

@@ -232,7 +232,8 @@ impl<'a> Assignment<'a> {
         size: (u32, u32),
     ) -> Result<Self, ToolError> {
         let FixModel { canvas, keeps_known, .. } = model;
-        let (reach, is_mask_exact) = (Reach::of(request.mode).pixels(size), request.is_mask_exact);
+        let (mode, is_mask_exact) = (request.mode, request.is_mask_exact);
+        let reach = Reach::of(mode).pixels(size);
         let cuts_strokes = !request.mode.needs_words();
         let (mask, regions, is_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
@@ -241,7 +242,9 @@ impl<'a> Assignment<'a> {
                 // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
                 let is_seamless =
                     keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
-                let mask = if is_seamless { mask.solid() } else { mask };
+                // Most of what is painted or reached beside a scratch is right, so there the patch fades.
+                let is_solid = is_seamless && mode != FixMode::Restore;
+                let mask = if is_solid { mask.solid() } else { mask };
                 Ok((mask, regions, is_seamless))
             })
             .await?;
