@@ -25,7 +25,7 @@ pub enum PixelError {
         max_dimension: u32,
     },
     /// The mask was rejected.
-    #[error("the mask cannot be used: {0}")]
+    #[error(transparent)]
     Mask(#[from] MaskError),
     /// A model's output has the wrong shape or contains NaN or infinities.
     #[error("the model's output is invalid: {0}")]
