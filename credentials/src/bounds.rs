@@ -101,7 +101,6 @@ impl Values {
                     None
                 }
                 Head::Break => return Ok(()),
-                Head::Simple => None,
                 Head::String(length) => {
                     let Some((string, rest)) = bytes.split_at_checked(length) else {
                         return Ok(());
@@ -112,7 +111,7 @@ impl Values {
                     bytes = rest;
                     None
                 }
-                Head::Level(Some(0)) => None,
+                Head::Simple | Head::Level(Some(0)) => None,
                 Head::Level(values) => Some(values),
             };
             if let Some(values) = opened {

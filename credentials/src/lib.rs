@@ -33,17 +33,13 @@ pub use key::{TimestampAuthority, TimestampError};
 pub use parent::{MAX_MANIFEST_BYTES, Parent, Provenance};
 pub use png::INSERT_AT;
 pub use policy::{Coverage, Credentials, CredentialsConfig};
-pub use report::{Action, Claim, Ingredient, Problem, Report, Signature, State, Verifier};
+pub use report::{
+    Action, Claim, Ingredient, Problem, Report, Signature, State, Verifier, reading_bytes,
+};
 pub use seal::{CopyMark, PngSeal};
 pub use signer::Signer;
 pub use source_type::SourceType;
 pub use statement::{Model, Statement};
-
-/// Returns the most memory that reading the marks of a file takes beside the file, in bytes.
-pub fn reading_bytes(file: &[u8]) -> u64 {
-    let manifest = Format::of(file).and_then(|format| container::manifest_bytes(file, format));
-    manifest.map_or(0, |_| bounds::PARSING_BYTES)
-}
 
 /// The readable formats. Those before HEIC can be signed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

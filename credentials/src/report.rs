@@ -12,7 +12,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::pem::Pem;
 
 use crate::guard::guard;
-use crate::{Format, SourceType, container, xmp};
+use crate::{Format, SourceType, bounds, container, xmp};
 
 /// The maximum number of reported generations of ingredients.
 const MAX_DEPTH: usize = 8;
@@ -113,6 +113,12 @@ pub struct Problem {
     pub code: String,
     /// The library's explanation.
     pub explanation: Option<String>,
+}
+
+/// Returns the most memory that reading the marks of a file takes beside the file, in bytes.
+pub fn reading_bytes(file: &[u8]) -> u64 {
+    let manifest = Format::of(file).and_then(|format| container::manifest_bytes(file, format));
+    manifest.map_or(0, |_| bounds::PARSING_BYTES)
 }
 
 /// Verifies pictures from anywhere. Opens no connections: a linked manifest is reported as absent.

@@ -100,9 +100,9 @@ impl BoundRuns {
         check: impl FnOnce(&DynTensor) -> ort::Result<()>,
     ) -> ort::Result<()> {
         let _device = device::share();
-        let (memory, made) = (self.memory, (output, element, shape.to_vec()));
-        let make = |options| BoundRun::new(session, memory, inputs, made, options);
-        let Some(run) = self.kept.add(make)? else { return Ok(()) };
+        let (memory, like) = (self.memory, (output, element, shape.to_vec()));
+        let bind = |options| BoundRun::new(session, memory, inputs, like, options);
+        let Some(run) = self.kept.add(bind)? else { return Ok(()) };
         run.run(session, inputs)?;
         check(&run.host_output)
     }

@@ -216,18 +216,12 @@ impl Runtime {
         match error {
             SessionError::DeviceLost(reason) => self.runs.set_device_lost(reason),
             SessionError::Failed(_) if self.device == Device::Cuda => {
-                if let Err(SessionError::DeviceLost(reason)) = self.copy_to_device() {
+                if let Err(SessionError::DeviceLost(reason)) = copy_to_device() {
                     self.runs.set_device_lost(&reason);
                 }
             }
             SessionError::Failed(_) | SessionError::OutOfMemory(_) => {}
         }
-    }
-
-    fn copy_to_device(&self) -> Result<(), SessionError> {
-        let _device = device::share();
-        let copy = || Tensor::from_array(([1], vec![0.0_f32]))?.to(AllocationDevice::CUDA, 0);
-        copy().map(drop).map_err(|error| classify(&error))
     }
 
     /// Opens a net that takes pictures, with these tensors. Its tensors may stay on the device between runs. Builds its
@@ -344,6 +338,13 @@ impl Runtime {
             .with_execution_providers(providers)?;
         Ok(builder)
     }
+}
+
+/// Copies a number to the GPU.
+fn copy_to_device() -> Result<(), SessionError> {
+    let _device = device::share();
+    let copy = || Tensor::from_array(([1], vec![0.0_f32]))?.to(AllocationDevice::CUDA, 0);
+    copy().map(drop).map_err(|error| classify(&error))
 }
 
 /// Returns the key of a model's engine: the SHA-256 of its graph and weights.

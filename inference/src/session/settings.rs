@@ -58,6 +58,7 @@ pub enum PrecisionPolicy {
 
 /// How sessions use a GPU.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of the execution provider")]
 pub struct GpuSettings {
     /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
