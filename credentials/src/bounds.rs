@@ -188,13 +188,13 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn boxed(name: &[u8; 4], contents: &[u8]) -> Vec<u8> {
+    fn boxed(name: [u8; 4], contents: &[u8]) -> Vec<u8> {
         let size = (contents.len() as u32 + 8).to_be_bytes();
-        [size.as_slice(), name, contents].concat()
+        [size.as_slice(), &name, contents].concat()
     }
 
     fn of_cbor(value: &[u8]) -> Result<(), &'static str> {
-        check(&boxed(b"cbor", value))
+        check(&boxed(*b"cbor", value))
     }
 
     /// An array of `values`, each the given bytes.
@@ -223,27 +223,27 @@ mod tests {
         assert_eq!(of_cbor(&many(10_000, &[0xa1, 0, 0])), Ok(()));
         let error = "its manifests have too many values";
         assert_eq!(of_cbor(&many(20_000, &[0xa1, 0, 0])), Err(error));
-        let twice = [boxed(b"cbor", &many(20_000, &[0])), boxed(b"cbor", &many(20_000, &[0]))];
+        let twice = [boxed(*b"cbor", &many(20_000, &[0])), boxed(*b"cbor", &many(20_000, &[0]))];
         assert_eq!(check(&twice.concat()), Err(error));
         // A signature parses the bytes of its header.
         let inside = many(40_000, &[0]);
         let length = (inside.len() as u32).to_be_bytes();
         let header = [&[0x84, 0x5a], length.as_slice(), &inside].concat();
         assert_eq!(of_cbor(&header), Err(error));
-        let padding = [&[0x5a], 100_000_u32.to_be_bytes().as_slice(), &[0; 100_000]].concat();
+        let padding = [&[0x5a], 100_000_u32.to_be_bytes().as_slice(), &vec![0; 100_000]].concat();
         assert_eq!(of_cbor(&padding), Ok(()));
-        assert_eq!(check(&boxed(b"json", "[{}]".repeat(20_000).as_bytes())), Err(error));
-        assert_eq!(check(&boxed(b"json", "\"x\"".repeat(90_000).as_bytes())), Ok(()));
-        let kind = [b"json".as_slice(), &TYPE_TAIL, &[b','; 90_000]].concat();
-        assert_eq!(check(&boxed(b"jumd", &kind)), Ok(()));
+        assert_eq!(check(&boxed(*b"json", "[{}]".repeat(20_000).as_bytes())), Err(error));
+        assert_eq!(check(&boxed(*b"json", "\"x\"".repeat(90_000).as_bytes())), Ok(()));
+        let kind = [b"json".as_slice(), &TYPE_TAIL, &vec![b','; 90_000]].concat();
+        assert_eq!(check(&boxed(*b"jumd", &kind)), Ok(()));
     }
 
     #[test]
     fn large_stores_and_many_boxes_are_refused() {
         assert_eq!(check(&vec![0; MAX_STORE_BYTES]), Ok(()));
         assert!(check(&vec![0; MAX_STORE_BYTES + 1]).is_err());
-        assert_eq!(check(&boxed(b"jumb", b"").repeat(2000)), Ok(()));
-        assert!(check(&boxed(b"jumb", b"").repeat(2100)).is_err());
+        assert_eq!(check(&boxed(*b"jumb", b"").repeat(2000)), Ok(()));
+        assert!(check(&boxed(*b"jumb", b"").repeat(2100)).is_err());
     }
 
     #[test]

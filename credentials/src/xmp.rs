@@ -98,7 +98,7 @@ mod tests {
             let found = source_type(packet.as_bytes());
             assert!(found.is_some_and(|it| it.is_generated()), "{packet}");
         }
-        let declarations: String = (0..300).map(|n| format!(" xmlns:n{n}='n'")).collect();
+        let declarations = " xmlns:n='n'".repeat(300);
         let many = wrap(&format!("<a{declarations}/><e:DigitalSourceType rdf:resource='{uri}'/>"));
         assert_eq!(source_type(many.as_bytes()), None);
         let foreign = wrap(&format!("<x:DigitalSourceType>{uri}</x:DigitalSourceType>"));

@@ -212,27 +212,27 @@ fn a_report_stays_small_however_often_its_ingredients_are_named() {
     assert_eq!(ingredients_in(&claim), 256);
 }
 
-fn boxed(name: &[u8; 4], contents: &[u8]) -> Vec<u8> {
-    [(contents.len() as u32 + 8).to_be_bytes().as_slice(), name, contents].concat()
+fn boxed(name: [u8; 4], contents: &[u8]) -> Vec<u8> {
+    [(contents.len() as u32 + 8).to_be_bytes().as_slice(), &name, contents].concat()
 }
 
 /// A box of a kind and a label that contains others.
-fn labeled(kind: &[u8; 4], label: &str, others: &[Vec<u8>]) -> Vec<u8> {
+fn labeled(kind: [u8; 4], label: &str, others: &[Vec<u8>]) -> Vec<u8> {
     const TAIL: [u8; 12] = [0x00, 0x11, 0x00, 0x10, 0x80, 0x00, 0x00, 0xaa, 0x00, 0x38, 0x9b, 0x71];
     let description = [kind.as_slice(), &TAIL, &[3], label.as_bytes(), &[0]].concat();
-    boxed(b"jumb", &[boxed(b"jumd", &description), others.concat()].concat())
+    boxed(*b"jumb", &[boxed(*b"jumd", &description), others.concat()].concat())
 }
 
 /// A picture whose manifest has this claim and this assertion, several times.
 fn with_manifest(claim: &[u8], (assertion, times): (&[u8], usize)) -> Vec<u8> {
-    let assertion = labeled(b"cbor", "a.b", &[boxed(b"cbor", assertion)]);
+    let assertion = labeled(*b"cbor", "a.b", &[boxed(*b"cbor", assertion)]);
     let parts = [
-        labeled(b"c2as", "c2pa.assertions", &vec![assertion; times]),
-        labeled(b"c2cl", "c2pa.claim", &[boxed(b"cbor", claim)]),
-        labeled(b"c2cs", "c2pa.signature", &[boxed(b"cbor", &[0xa0])]),
+        labeled(*b"c2as", "c2pa.assertions", &vec![assertion; times]),
+        labeled(*b"c2cl", "c2pa.claim", &[boxed(*b"cbor", claim)]),
+        labeled(*b"c2cs", "c2pa.signature", &[boxed(*b"cbor", &[0xa0])]),
     ];
-    let manifest = labeled(b"c2ma", "urn:c2pa:00000000-0000-4000-8000-000000000000", &parts);
-    let store = labeled(b"c2pa", "c2pa", &[manifest]);
+    let manifest = labeled(*b"c2ma", "urn:c2pa:00000000-0000-4000-8000-000000000000", &parts);
+    let store = labeled(*b"c2pa", "c2pa", &[manifest]);
     let mut chunk = [(store.len() as u32).to_be_bytes().as_slice(), b"caBX", &store].concat();
     chunk.extend_from_slice(&crc32fast::hash(&chunk[4..]).to_be_bytes());
     let bare = picture(Format::Png);
