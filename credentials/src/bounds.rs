@@ -38,8 +38,7 @@ pub(crate) fn check(store: &[u8]) -> Result<(), &'static str> {
     for at in occurrences(store, *b"json") {
         let contents = &store[at + 4..];
         if !contents.starts_with(&TYPE_TAIL) {
-            let declared = at.checked_sub(4).and_then(|start| store[start..].first_chunk());
-            let length = match declared.map_or(0, |size| u32::from_be_bytes(*size) as usize) {
+            let length = match size_before(store, at) {
                 // One of eight bytes follows.
                 1 => usize::MAX,
                 length => length.saturating_sub(8),
@@ -48,11 +47,16 @@ pub(crate) fn check(store: &[u8]) -> Result<(), &'static str> {
         }
     }
     for at in occurrences(store, *b"cbor") {
-        values.count_cbor(&store[at + 4..])?;
-        // The same with a length of eight bytes after the type.
-        values.count_cbor(store.get(at + 12..).unwrap_or_default())?;
+        let start = if size_before(store, at) == 1 { at + 12 } else { at + 4 };
+        values.count_cbor(store.get(start..).unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// Returns the size of a box in bytes, which stands before its type; 0 if there is no room for it.
+fn size_before(store: &[u8], at: usize) -> usize {
+    let size = at.checked_sub(4).and_then(|start| store[start..].first_chunk());
+    size.map_or(0, |size| u32::from_be_bytes(*size) as usize)
 }
 
 fn occurrences(bytes: &[u8], name: [u8; 4]) -> impl Iterator<Item = usize> {
@@ -79,18 +83,24 @@ impl Values {
     /// Counts the values of the first value of CBOR (RFC 8949) in `bytes`, and of what its long byte strings hold. Stops
     /// where the bytes are not CBOR.
     fn count_cbor(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        let mut waiting = vec![bytes];
-        while let Some(bytes) = waiting.pop() {
-            self.count_one(bytes, &mut waiting)?;
+        let mut strings = Vec::new();
+        if !self.count_one(bytes, &mut strings)? {
+            return Err("its manifests nest too deep");
+        }
+        while let Some(string) = strings.pop() {
+            // Another parser reads these, which does stop at a depth; most are no CBOR at all.
+            let _ = self.count_one(string, &mut strings)?;
         }
         Ok(())
     }
 
+    /// Counts the values of the first value in `bytes`, and collects its long byte strings. Returns false where they nest too
+    /// deep.
     fn count_one<'a>(
         &mut self,
         mut bytes: &'a [u8],
-        waiting: &mut Vec<&'a [u8]>,
-    ) -> Result<(), &'static str> {
+        strings: &mut Vec<&'a [u8]>,
+    ) -> Result<bool, &'static str> {
         // How many values each open level still expects; `None` if a break ends it.
         let mut levels: Vec<Option<u64>> = Vec::new();
         while let Some(head) = Head::take(&mut bytes) {
@@ -100,13 +110,13 @@ impl Values {
                     levels.pop();
                     None
                 }
-                Head::Break => return Ok(()),
+                Head::Break => return Ok(true),
                 Head::String(length) => {
                     let Some((string, rest)) = bytes.split_at_checked(length) else {
-                        return Ok(());
+                        return Ok(true);
                     };
                     if length >= LONG_BYTES {
-                        waiting.push(string);
+                        strings.push(string);
                     }
                     bytes = rest;
                     None
@@ -116,7 +126,7 @@ impl Values {
             };
             if let Some(values) = opened {
                 if levels.len() >= MAX_DEPTH {
-                    return Err("its manifests nest too deep");
+                    return Ok(false);
                 }
                 levels.push(values);
                 continue;
@@ -124,7 +134,7 @@ impl Values {
             // A value is complete, and perhaps the levels that it ends.
             loop {
                 match levels.last_mut() {
-                    None => return Ok(()),
+                    None => return Ok(true),
                     Some(None) => break,
                     Some(Some(values)) => *values -= 1,
                 }
@@ -134,7 +144,7 @@ impl Values {
                 levels.pop();
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -213,9 +223,21 @@ mod tests {
         }
         let pairs = [0xa1, 0x61, b'x'].repeat(70);
         assert!(of_cbor(&pairs).is_err());
-        // A length of eight bytes.
-        let long = [&[0, 0, 0, 1], b"cbor".as_slice(), &99_u64.to_be_bytes(), &[0xc0; 99]].concat();
-        assert!(check(&long).is_err());
+    }
+
+    #[test]
+    fn contents_are_found_where_the_library_finds_them() {
+        let bomb = [0xc0; 99];
+        let long = [&1_u32.to_be_bytes(), b"cbor".as_slice(), &115_u64.to_be_bytes(), &bomb];
+        for store in [boxed(*b"cbor", &bomb), long.concat()] {
+            assert!(check(&store).is_err());
+        }
+        // What looks like values at other places is not read.
+        let hash = [&[0x58, 99], &bomb[..]].concat();
+        assert_eq!(of_cbor(&hash), Ok(()));
+        let blob = [&[0x59, 0x10, 0], [0xc0; 4096].as_slice()].concat();
+        assert_eq!(of_cbor(&blob), Ok(()));
+        assert_eq!(of_cbor(&[&[0x46], &[0; 6][..], &bomb].concat()), Ok(()));
     }
 
     #[test]
