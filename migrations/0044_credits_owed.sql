@@ -5,4 +5,4 @@ set local lock_timeout = '5s';
 alter table orders add column missing_since timestamptz;
 
 comment on column orders.missing_since is
-    'The last time that credits were missing (credits_missing). Holds from before it owe them when they are released.';
+    'When a refund or a dispute last left credits_missing. Holds placed before pay them back when they are released.';

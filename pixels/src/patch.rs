@@ -23,7 +23,7 @@ const GAIN: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// A variance that counts as flat: 8 levels, squared.
 const FLAT: f64 = 64.0;
 
-/// The width of the ring on which colors are compared, in pixels of the crop.
+/// The width of the ring around a hole on which colors are compared, in pixels of the crop.
 pub const RING: usize = 16;
 
 /// A part of a picture at the size a model sees it.

@@ -79,7 +79,7 @@ pub struct ModelArgs {
     /// when the shape of its input changes [default: true on a GPU]
     #[arg(long, env = "RETOUCH_FEW_SHAPES", value_name = "BOOL")]
     pub few_shapes: Option<bool>,
-    /// Record each model's GPU work once per shape and replay it as a CUDA graph.
+    /// Record the GPU work of cutout nets and upscalers once per shape and replay it as a CUDA graph.
     #[arg(long, env = "RETOUCH_CUDA_GRAPHS", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub cuda_graphs: bool,
     /// Round products of 32-bit floats to TF32 on a GPU, several times as fast.

@@ -75,7 +75,7 @@ impl From<RateLimited> for ApiError {
     }
 }
 
-/// How many uploads count as a sample: enough samples together would be a free upscale.
+/// Samples are allowed this many times less often than uploads: enough of them together would be a free upscale.
 const SAMPLES_SHARE: u32 = 6;
 /// Payment pages per minute.
 const PURCHASES_PER_MINUTE: u32 = 30;

@@ -63,7 +63,7 @@ pub async fn answer(
     let Ok(body) = to_bytes(body, MAX_BODY).await else {
         return ApiError::FileTooLarge { max_bytes: MAX_BODY }.into_response();
     };
-    // At least one for each value; base64 has none of them.
+    // One of these precedes every value, and base64 has none of them.
     let separators = body.iter().filter(|byte| b"{[:,".contains(byte)).count();
     if separators > MAX_VALUES {
         return ApiError::BadRequest("The message has too many values.".into()).into_response();

@@ -151,7 +151,7 @@ pub struct MaskUpload {
     #[schema(example = "remove the object")]
     prompt: String,
     /// Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
-    /// configuration's `magicFix.reach` says. By default true for prompts that edit or add, and false for others.
+    /// configuration's `magicFix.reach` says. By default true for prompts that edit, add, or restore.
     exact_mask: Option<bool>,
 }
 

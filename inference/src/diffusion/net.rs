@@ -110,6 +110,8 @@ impl Net {
         part: &'static str,
         runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
+        // No CUDA graphs: the kernels of `Concat` and `Split` read addresses from pinned host memory, which ONNX Runtime
+        // frees after the recording and gives to the inputs of the next painting.
         Self::open_keeping(folder, part, runtime, runtime.keeping())
     }
 

@@ -203,9 +203,7 @@ impl Runtime {
         open().map_err(|error| classify(&error))
     }
 
-    /// Returns what a net that runs many times with inputs of the same shapes keeps between these runs. It records no
-    /// graphs: the kernels of `Concat` and `Split` read addresses from pinned host memory, which ONNX Runtime
-    /// frees after the recording and gives to the inputs of the next painting.
+    /// Returns what a net without CUDA graphs keeps between runs with inputs of the same shapes.
     pub(crate) fn keeping(&self) -> Keeping {
         if self.keeps_tensors() { Keeping::Tensors } else { Keeping::Nothing }
     }

@@ -70,8 +70,8 @@ pub struct GpuSettings {
     /// Whether a net gets inputs of few shapes: tiles of few sizes, and batches of 1 or the most. `None` means yes on a GPU,
     /// where cuDNN plans every convolution anew when the shape of its input changes, and no on a CPU.
     pub few_shapes: Option<bool>,
-    /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors. An
-    /// engine runs without it.
+    /// Whether CUDA records the kernels of a run of a picture net and launches them as one graph. Requires kept tensors.
+    /// An engine runs without it.
     pub graphs: bool,
     /// Whether products of 32-bit floats are rounded to 10 bits of mantissa (TF32), several times as fast.
     pub tf32: bool,

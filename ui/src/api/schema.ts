@@ -1682,7 +1682,7 @@ export interface components {
         MaskUpload: {
             /**
              * @description Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
-             *     configuration's `magicFix.reach` says. By default true for prompts that edit or add, and false for others.
+             *     configuration's `magicFix.reach` says. By default true for prompts that edit, add, or restore.
              */
             exactMask?: boolean | null;
             /**

@@ -84,7 +84,7 @@ pub struct MagicFix {
     /// What to do there, in 1 to 500 characters, for example "remove the object".
     pub prompt: String,
     pub area: AreaArgument,
-    /// Whether no pixel outside the area may change. By default true for prompts that edit or add, otherwise false.
+    /// Whether no pixel outside the area may change. By default true for prompts that edit, add, or restore, otherwise false.
     pub exact_mask: Option<bool>,
     /// Equal calls within ten minutes return the same result and are paid once. Another value here makes another run.
     pub idempotency_key: Option<String>,

@@ -52,7 +52,7 @@ pub struct FixArgs {
     /// The model [default: the one bound to the prompt's mode for paid jobs]
     #[arg(long)]
     model: Option<String>,
-    /// Whether no pixel outside the mask may change [default: true for prompts that edit or add]
+    /// Whether no pixel outside the mask may change [default: true for prompts that edit, add, or restore]
     #[arg(long)]
     exact_mask: Option<bool>,
     /// The random seed: the same seed gives the same picture.

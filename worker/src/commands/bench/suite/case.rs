@@ -44,7 +44,7 @@ pub struct CaseArgs {
     /// The name of the setting; other arguments select it.
     #[arg(long)]
     setting: String,
-    /// Whether the setting is only about batches.
+    /// Whether the setting is about batches.
     #[arg(long)]
     about_batches: bool,
     /// The folder of results.

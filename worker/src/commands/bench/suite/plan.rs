@@ -97,9 +97,9 @@ impl Setting {
         !self.builds_engines || library.with_file_name(TENSORRT_LIBRARY).is_file()
     }
 
-    /// Returns whether it only changes how many inputs run together.
+    /// Returns whether it changes how many inputs run together, which concerns only nets for pictures.
     pub fn is_about_batches(&self) -> bool {
-        matches!(self.args, [_, batch] if batch.starts_with("--batch="))
+        self.args.iter().any(|argument| argument.starts_with("--batch="))
     }
 
     /// Returns how precisely it makes nets compute; `None` for as their manifests say.
