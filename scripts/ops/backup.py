@@ -1,5 +1,6 @@
 """`scripts/backup FOLDER`: saves a consistent copy of Postgres and of the objects that it names.
 
+    FOLDER/lock                        held while a backup runs
     FOLDER/objects/images/…            each object once, shared by all backups, because objects never change
     FOLDER/2026-11-21T030000Z/database.dump
                               objects.tsv      key, size, SHA-256 and type of each object that the dump names
@@ -11,11 +12,13 @@ during the backup are recorded as gone, and a restore deletes their rows.
 
 import argparse
 import datetime
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from common import addresses
@@ -43,11 +46,12 @@ def main():
     options = parser.parse_args()
     if options.keep is not None and options.keep < 1:
         raise Problem("--keep must be at least 1.")
-    settings = load()
-    made, missing = back_up(database_of(settings), Bucket(settings), options.folder.resolve())
-    # Also if objects are missing: no earlier backup has them, and old ones must not stay for that.
-    if options.keep:
-        forget(options.folder.resolve(), options.keep)
+    settings, folder = load(), options.folder.resolve()
+    with alone_in(folder):
+        made, missing = back_up(database_of(settings), Bucket(settings), folder)
+        # Also if objects are missing: no earlier backup has them, and old ones must not stay for that.
+        if options.keep:
+            forget(folder, options.keep)
     if missing:
         warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
         warn(f"{made} has everything else. `retouch-api admin audit` lists all missing objects.")
@@ -60,6 +64,33 @@ def main():
 
 def database_of(settings):
     return Database(settings, addresses.database_url(settings))
+
+
+@contextmanager
+def alone_in(folder):
+    """Keeps other backups out of a folder: they would delete the objects that this one has copied but not named yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # A file, because NFS does not lock folders.
+    with open(folder / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Problem(f"Another backup into {folder} is running. Wait until it has finished, then start this one again.") from error
+        yield
+
+
+@contextmanager
+def kept(backup):
+    """Keeps `forget` from deleting a backup that a restore is reading."""
+    try:
+        dump = open(backup / "database.dump", "rb")
+    except FileNotFoundError as error:
+        raise Problem(f"{backup} has no database.dump. It is not a backup, or an incomplete one.") from error
+    with dump:
+        # A file system without locks must not prevent a restore.
+        with suppress(OSError):
+            fcntl.flock(dump, fcntl.LOCK_SH)
+        yield
 
 
 def back_up(database, bucket, folder, now=None):
@@ -136,18 +167,31 @@ def objects_of(backup):
 
 def forget(folder, keep):
     """Deletes old and incomplete backups, and objects that no remaining backup names."""
-    kept = complete(folder)[-keep:]
+    newest = complete(folder)[-keep:]
     for backup in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "objects"):
-        if (backup / "database.dump").exists() and backup not in kept and backup < kept[-1]:
-            shutil.rmtree(backup)
-            line(f"Deleted {backup.name}")
-    named = {key for backup in kept for key in objects_of(backup)}
+        if (backup / "database.dump").exists() and backup not in newest and backup < newest[-1]:
+            delete(backup)
+    named = {key for backup in complete(folder) for key in objects_of(backup)}
     for path in sorted((folder / "objects").rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()):
                 path.rmdir()
         elif str(path.relative_to(folder / "objects")) not in named:
             path.unlink()
+
+
+def delete(backup):
+    """Deletes a backup, unless a restore is reading it."""
+    with open(backup / "database.dump", "r+b") as dump:
+        try:
+            fcntl.flock(dump, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            warn(f"Kept {backup.name}, because a restore is reading it. A later backup with --keep deletes it.")
+            return
+        # From now on it is incomplete, so a restore that gets the lock next rejects it.
+        (backup / "backup.json").unlink(missing_ok=True)
+    shutil.rmtree(backup)
+    line(f"Deleted {backup.name}")
 
 
 def checksum_of(path):

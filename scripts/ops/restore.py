@@ -10,7 +10,7 @@ from common.config import load
 from common.console import Problem, line, step, took
 
 from . import retouch_api
-from .backup import FORMAT, checksum_of, database_of, inside, objects_of
+from .backup import FORMAT, checksum_of, database_of, inside, kept, objects_of
 from .bucket import Bucket
 
 # Shown to the owner of a job whose image was deleted.
@@ -23,12 +23,13 @@ def main():
     parser.add_argument("--check", action="store_true", help="only check that the backup is complete and undamaged")
     options = parser.parse_args()
     settings, backup = load(), options.backup.resolve()
-    objects = check(backup)
-    if options.check:
-        database_of(settings).contents(backup / "database.dump")
-        line(f"{backup} is complete: the database and {len(objects)} objects.")
-        return 0
-    return restore(settings, backup, objects)
+    with kept(backup):
+        objects = check(backup)
+        if options.check:
+            database_of(settings).contents(backup / "database.dump")
+            line(f"{backup} is complete: the database and {len(objects)} objects.")
+            return 0
+        return restore(settings, backup, objects)
 
 
 def check(backup):

@@ -1,5 +1,6 @@
 import contextlib
 import datetime
+import functools
 import hashlib
 import io
 import json
@@ -26,13 +27,20 @@ IMAGES = [f"0192a000-0000-7000-8000-00000000001{number}" for number in range(3)]
 JOB = "0192a000-0000-7000-8000-000000000021"
 
 
+BACK_UP = backup.back_up
+
+
+def night(day):
+    return datetime.datetime(2026, 11, day, 3, tzinfo=datetime.timezone.utc)
+
+
 class FakeBucket:
     """Keeps objects in memory: (body, type) by key."""
 
     def __init__(self):
         self.objects = {}
         self.downloaded = []
-        self.before_download = lambda: None
+        self.before_download = self.after_download = lambda: None
 
     def first_key(self):
         return min(self.objects, default=None)
@@ -46,6 +54,7 @@ class FakeBucket:
             (folder / key).parent.mkdir(parents=True, exist_ok=True)
             (folder / key).write_bytes(body)
             found[key] = (len(body), hashlib.sha256(body).hexdigest(), kind)
+        self.after_download()
         return found, set(keys) - found.keys()
 
     def upload(self, objects, folder):
@@ -188,8 +197,23 @@ class BackupTest(unittest.TestCase):
         )
 
     def back_up(self, day=1):
-        now = datetime.datetime(2026, 11, day, 3, tzinfo=datetime.timezone.utc)
-        return backup.back_up(self.database, self.bucket, self.folder, now)
+        return backup.back_up(self.database, self.bucket, self.folder, night(day))
+
+    def run_backup(self, day, *options):
+        """Runs `scripts/backup`. Returns its exit status."""
+        with (
+            mock.patch("sys.argv", ["backup", str(self.folder), *options]),
+            mock.patch.object(backup, "database_of", lambda _: self.database),
+            mock.patch.object(backup, "Bucket", lambda _: self.bucket),
+            mock.patch.object(backup, "back_up", functools.partial(BACK_UP, now=night(day))),
+        ):
+            return backup.main()
+
+    def run_check(self, made):
+        """Runs `scripts/restore --check`. Returns its exit status."""
+        arguments = ["restore", "--check", str(made)]
+        with mock.patch("sys.argv", arguments), mock.patch.object(restore, "database_of", lambda _: self.target):
+            return restore.main()
 
     def restore(self, made, run=lambda *_: (0, "Everything balances.")):
         objects = restore.check(made)
@@ -309,13 +333,7 @@ class BackupTest(unittest.TestCase):
             self.back_up(day)
         del self.bucket.objects[f"images/{IMAGES[0]}/original"]
         shutil.rmtree(self.folder / "objects" / "images" / IMAGES[0])
-        arguments = ["backup", str(self.folder), "--keep", "2"]
-        with (
-            mock.patch("sys.argv", arguments),
-            mock.patch.object(backup, "database_of", lambda _: self.database),
-            mock.patch.object(backup, "Bucket", lambda _: self.bucket),
-        ):
-            self.assertEqual(backup.main(), 1)
+        self.assertEqual(self.run_backup(4, "--keep", "2"), 1)
         self.assertEqual(len(backup.complete(self.folder)), 2)
 
     def delete(self, image):
@@ -380,3 +398,49 @@ class BackupTest(unittest.TestCase):
         left = {path.parent.name for path in (self.folder / "objects").rglob("*") if path.is_file()}
         self.assertEqual(left, set(IMAGES[1:]))
         restore.check(backup.complete(self.folder)[0])
+
+    def test_a_second_backup_refuses_while_one_is_running(self):
+        def begin_another():
+            self.bucket.after_download = lambda: None
+            # The other one no longer names this picture, so it would delete the copy.
+            self.delete(IMAGES[0])
+            with self.assertRaisesRegex(Problem, "Another backup into .* is running"):
+                self.run_backup(1, "--keep", "1")
+
+        self.bucket.after_download = begin_another
+        self.assertEqual(self.run_backup(2), 0)
+        self.assertEqual(len(restore.check(backup.complete(self.folder)[-1])), 6)
+        self.assertEqual(self.run_backup(3), 0)
+
+    def test_a_backup_that_failed_does_not_block_the_next_one(self):
+        def fail():
+            raise Problem("no such bucket")
+
+        self.bucket.before_download = fail
+        with self.assertRaisesRegex(Problem, "no such bucket"):
+            self.run_backup(1)
+        self.bucket.before_download = lambda: None
+        self.assertEqual(self.run_backup(2), 0)
+
+    def test_a_backup_that_is_being_restored_is_not_deleted(self):
+        first, _ = self.back_up(1)
+        self.delete(IMAGES[0])
+        self.back_up(2)
+
+        def backups_go_on(_):
+            self.assertEqual(self.run_backup(3, "--keep", "1"), 0)
+            self.assertEqual([path.name[:10] for path in backup.complete(self.folder)], ["2026-11-01", "2026-11-03"])
+            restore.check(first)
+
+        with mock.patch.object(self.target, "contents", backups_go_on), contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(self.run_check(first), 0)
+        self.assertIn("Kept 2026-11-01T030000Z, because a restore is reading it", errors.getvalue())
+        backup.forget(self.folder, 1)
+        self.assertEqual([path.name[:10] for path in backup.complete(self.folder)], ["2026-11-03"])
+        self.assertFalse((self.folder / "objects" / "images" / IMAGES[0]).exists())
+
+    def test_a_restore_begins_while_a_backup_is_running(self):
+        made, _ = self.back_up(1)
+        self.bucket.after_download = lambda: self.assertEqual(self.run_check(made), 0)
+        self.picture("0192a000-0000-7000-8000-000000000099", b"new")
+        self.assertEqual(self.run_backup(2), 0)
