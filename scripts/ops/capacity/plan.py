@@ -2,7 +2,8 @@
 
 from common.console import Problem
 
-from .simulate import TIERS, Arrival, Simulation, percentile, poisson
+from .fair_queue import TIERS
+from .simulate import Arrival, Simulation, percentile, poisson
 
 # A p95 needs at least MIN_JOBS; more than ENOUGH_JOBS do not make it more accurate.
 MIN_JOBS, ENOUGH_JOBS = 2000, 20_000

@@ -10,7 +10,7 @@ import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-TIERS = ("paid", "free", "visitor")
+from .fair_queue import TIERS, FairQueue
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Job:
     arrival: Arrival
     work: object
     factor: float
+    turn: int = None
     started: float = None
     ended: float = None
 
@@ -183,7 +184,7 @@ class Worker:
         while sum(self.running.values()) < self.slots:
             unpaid = self.running["free"] + self.running["visitor"]
             # If there are several slots, one is reserved for paid jobs.
-            job = self.simulation.next_job(paid_only=unpaid >= max(1, self.slots - 1))
+            job = self.simulation.queue.claim(TIERS if unpaid < max(1, self.slots - 1) else TIERS[:1])
             if job is None:
                 return
             self.run(job)
@@ -191,7 +192,6 @@ class Worker:
     def run(self, job):
         simulation, tier = self.simulation, job.arrival.tier
         self.running[tier] += 1
-        simulation.owners[job.arrival.owner] += 1
         kind = self.machine.kind(job.arrival.tool, tier)
         work, factor = job.work, job.factor
         model = self.models.setdefault(kind, Resource(simulation, 1))
@@ -223,7 +223,7 @@ class Worker:
         def recorded():
             job.ended = simulation.now
             self.running[tier] -= 1
-            simulation.owners[job.arrival.owner] -= 1
+            simulation.queue.end(job)
             simulation.wake()
 
         # The other programs do their share of the job on the same cores.
@@ -243,9 +243,7 @@ class Simulation:
     def __init__(self, machine, workers=1, slots=3, seed=0):
         self.now, self.numbers, self.events = 0.0, itertools.count(), []
         self.machine, self.rng = machine, random.Random(seed)
-        self.jobs, self.owners = [], Counter()
-        # Waiting jobs by tier and owner, oldest first.
-        self.queued = {tier: {} for tier in TIERS}
+        self.jobs, self.queue = [], FairQueue()
         self.workers = [Worker(self, machine, slots) for _ in range(workers)]
 
     def after(self, seconds, then):
@@ -268,21 +266,10 @@ class Simulation:
         work = arrival.work or self.machine.work[self.machine.kind(arrival.tool, arrival.tier)]
         job = Job(arrival, work, self.rng.choice(work.spread))
         self.jobs.append(job)
-        self.queued[arrival.tier].setdefault(arrival.owner, deque()).append(job)
+        self.queue.submit(job)
         self.wake()
 
     def wake(self):
         # The doorbell reaches the workers in random order.
         for worker in self.rng.sample(self.workers, len(self.workers)):
             worker.claim()
-
-    def next_job(self, paid_only):
-        """Like `jobs::claim`: paid before free, then the owner with the fewest running jobs, then by age."""
-        for tier in TIERS[:1] if paid_only else TIERS:
-            if queues := self.queued[tier]:
-                owner = min(queues, key=lambda owner: (self.owners[owner], queues[owner][0].arrival.at))
-                job = queues[owner].popleft()
-                if not queues[owner]:
-                    del queues[owner]
-                return job
-        return None

@@ -66,11 +66,13 @@ class ClaimTest(unittest.TestCase):
         self.assertEqual(paid.wait, 0)
         self.assertAlmostEqual(paid.ended, 2.0)
 
-    def test_the_owner_with_the_fewest_running_jobs_is_next(self):
+    def test_a_newcomer_waits_for_one_job_of_another_user(self):
+        # The second turn is being served; the newcomer's is the third, like that of the next one in the list, which is older.
         many = [Arrival(0.0, "cut", "paid", 1) for _ in range(5)]
         report = run(many + [Arrival(0.1, "cut", "paid", 2)], slots=2)
-        other = next(job for job in report.jobs if job.arrival.owner == 2)
-        self.assertAlmostEqual(other.started, 1.0)
+        newcomer = next(job for job in report.jobs if job.arrival.owner == 2)
+        self.assertEqual([job.turn for job in report.jobs], [1, 2, 3, 4, 5, 3])
+        self.assertAlmostEqual(newcomer.started, 2.0)
 
 
 class QueueTest(unittest.TestCase):
