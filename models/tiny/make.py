@@ -584,14 +584,48 @@ def write_enlarged(session: onnxruntime.InferenceSession, name: str, factors: li
             shifted = ((padded[y : y + rows, x : x + columns], BLUR[y, x]) for y in range(3) for x in range(3))
             mirrored = sum(part * weight for part, weight in shifted)
     large = mirrored.repeat(scale, axis=0).repeat(scale, axis=1)
+    write_resampled(large, folder, "golden", factors, border)
+    if name == "upscale-fixed":
+        original = np.pad(picture, ((border, border), (border, border), (0, 0)), "reflect")
+        write_resampled(with_colors_of(original, large.round(), scale), folder, "tool", factors, border)
+    check_tensors(session, name, picture, scale)
+
+
+def with_colors_of(original: np.ndarray, large: np.ndarray, scale: int) -> np.ndarray:
+    """Corrects an enlarged picture by its drift from the original, as `pixels/src/tile/keep_colors.rs` describes."""
+    rows, columns, _ = original.shape
+    means = large.reshape(rows, scale, columns, scale, 3).mean(axis=(1, 3))
+    padded = np.pad(original.astype(int), ((1, 1), (1, 1), (0, 0)), "edge")
+    near = np.stack([padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)])
+    ranges = (near.max(axis=0) - near.min(axis=0)).max(axis=-1)
+    weights = np.round(64 / (1 + (ranges / 32) ** 2))[:, :, None]
+
+    def sums_around(values: np.ndarray) -> np.ndarray:
+        padded = np.pad(values, ((4, 4), (4, 4), (0, 0)))
+        kernel = np.outer([1, 2, 3, 4, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 4, 3, 2, 1])
+        parts = (padded[y : y + rows, x : x + columns] * kernel[y, x] for y in range(9) for x in range(9))
+        return sum(parts)
+
+    drift = sums_around(weights * (original - means)) / sums_around(weights)
+    at = [(np.arange(length * scale) + 0.5) / scale - 0.5 for length in (rows, columns)]
+    planes = []
+    for channel in range(3):
+        across = np.stack([np.interp(at[1], np.arange(columns), row) for row in drift[:, :, channel]])
+        planes.append(np.stack([np.interp(at[0], np.arange(rows), column) for column in across.T]).T)
+    return (large + np.stack(planes, -1)).clip(0, 255).round().astype(np.float32)
+
+
+def write_resampled(large: np.ndarray, folder: Path, kind: str, factors: list[int], border: int) -> None:
+    """Writes an enlarged picture at each factor, without its border of `border` input pixels."""
+    scale = factors[0]
+    rows, columns, _ = large.shape
     for factor in factors:
-        size = (mirrored.shape[1] * factor, mirrored.shape[0] * factor)
+        size = (columns // scale * factor, rows // scale * factor)
         planes = [Image.fromarray(large[:, :, channel]).resize(size, Image.Resampling.LANCZOS) for channel in range(3)]
         made = np.stack([np.asarray(plane) for plane in planes], -1)
         inner = slice(border * factor, -border * factor)
         made = made[inner, inner].clip(0, 255).round().astype(np.uint8)
-        Image.fromarray(made).save(folder / f"golden-x{factor}.png", optimize=True)
-    check_tensors(session, name, picture, scale)
+        Image.fromarray(made).save(folder / f"{kind}-x{factor}.png", optimize=True)
 
 
 def check_tensors(session: onnxruntime.InferenceSession, name: str, picture: np.ndarray, scale: int) -> None:

@@ -14,9 +14,11 @@ use crate::{Picture, lanczos};
 
 mod alpha;
 mod compose;
+mod keep_colors;
 
 pub use alpha::{Alpha, FILL_RADIUS};
 pub use compose::{compose, region_of};
+pub use keep_colors::{COLOR_REACH, keep_colors};
 
 /// A rectangle of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,9 +214,18 @@ pub struct OutputLayout {
 }
 
 impl OutputLayout {
-    /// Returns how many input pixels around a region the resampling of its output reads.
-    pub const fn resampling_padding(scale: u32, factor: u32) -> u32 {
-        (lanczos::reach(scale as usize, factor as usize) as u32).div_ceil(scale)
+    /// Returns how many input pixels around a region its result looks at, beside what the model needs: for resampling, and
+    /// for its colors.
+    pub const fn reach(scale: u32, factor: u32) -> u32 {
+        let of_colors = if scale > 1 { COLOR_REACH } else { 0 };
+        (lanczos::reach(scale as usize, factor as usize) as u32).div_ceil(scale) + of_colors
+    }
+
+    /// Returns the part of a tile that the result of its region looks at, in pixels of the tile.
+    fn window(&self, region: &Region) -> Region {
+        let reach = Self::reach(self.scale, self.factor).min(self.padding);
+        let around = |length: u32| self.padding - reach..self.padding + length + reach;
+        Region { x: around(region.width()), y: around(region.height()) }
     }
 }
 

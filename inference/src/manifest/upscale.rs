@@ -129,9 +129,9 @@ impl Upscale {
         Some(side.saturating_sub(2 * padding))
     }
 
-    /// Returns the padding of tiles whose output is resampled to `factor`.
+    /// Returns the padding of tiles whose output gets the colors of the original and is resampled to `factor`.
     pub const fn padding_for(&self, factor: u32) -> u32 {
-        self.tiling.padding + OutputLayout::resampling_padding(self.upscale.scale, factor)
+        self.tiling.padding + OutputLayout::reach(self.upscale.scale, factor)
     }
 
     /// Checks that a picture can be made `factor` times as wide and high.

@@ -2,26 +2,28 @@
 
 use ndarray::Array4;
 
-use super::{Alpha, OutputLayout, PaddedTile, Region, alpha};
+use super::{Alpha, OutputLayout, PaddedTile, Region, alpha, keep_colors};
 use crate::encode::Channels;
 use crate::{PixelError, lanczos};
 
 /// Returns the interleaved samples of a region, from the model's output for the colors and, if alpha is mixed, for
-/// alpha.
+/// alpha. The outputs get the colors and the alpha of the tile first: see [`keep_colors`].
 ///
 /// A gray sample is the mean of the three output channels. Transparent pixels become black, which compresses best.
 ///
 /// # Errors
-/// Same as [`region_of`].
+/// Same as [`region_of`] and [`keep_colors`].
 pub fn compose(
-    output: &Array4<u8>,
-    alpha_output: Option<&Array4<u8>>,
+    mut output: Array4<u8>,
+    alpha_output: Option<Array4<u8>>,
     tile: &PaddedTile,
     region: &Region,
     layout: OutputLayout,
     channels: Channels,
 ) -> Result<Vec<u8>, PixelError> {
-    let colors = region_of(output, region, layout)?;
+    let window = layout.window(region);
+    keep_colors(&mut output, &tile.colors(), layout.scale, &window)?;
+    let colors = region_of(&output, region, layout)?;
     let alpha = match (&tile.alpha, alpha_output) {
         (Alpha::Opaque, _) if channels == Channels::Rgb => return Ok(colors),
         (Alpha::Opaque, _) => vec![u8::MAX; colors.len() / 3],
@@ -88,12 +90,13 @@ pub fn region_of(
 
 fn mixed(
     own: &[u8],
-    output: &Array4<u8>,
+    mut output: Array4<u8>,
     tile: &PaddedTile,
     region: &Region,
     layout: OutputLayout,
 ) -> Result<Vec<u8>, PixelError> {
-    let computed = region_of(output, region, layout)?;
+    keep_colors(&mut output, &tile.gray(own), layout.scale, &layout.window(region))?;
+    let computed = region_of(&output, region, layout)?;
     let certain = alpha::certain_values(own, tile.width);
     let (factor, padding) = (layout.factor as usize, layout.padding as usize);
     let width = region.width() as usize * factor;

@@ -274,8 +274,7 @@ impl<N: Net> Run<'_, N> {
             None => None,
         };
         let region = tile.region.clone();
-        let compose =
-            move || tile::compose(&colors, alpha.as_ref(), &cut, &region, layout, channels);
+        let compose = move || tile::compose(colors, alpha, &cut, &region, layout, channels);
         let samples = self.timed(Stage::Postprocess, compose).await??;
         Ok((tile, samples))
     }

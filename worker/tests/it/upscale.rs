@@ -17,7 +17,7 @@ use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::upscale::{Net, Progress, Upscaled, Upscaler, upscale};
+use retouch_worker::tools::upscale::{Magnification, Net, Progress, Upscaled, Upscaler, upscale};
 use retouch_worker::tools::{Settings, ToolError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -170,7 +170,7 @@ fn settings() -> Settings {
 
 async fn run(
     net: &impl Net,
-    factor: Factor,
+    factor: impl Into<Magnification>,
     input: Vec<u8>,
     settings: Settings,
     progress: impl Fn(Progress) + Sync,
@@ -190,7 +190,11 @@ async fn run(
     made.map(|made| (made, png))
 }
 
-async fn enlarged(net: &impl Net, factor: Factor, input: Vec<u8>) -> DynamicImage {
+async fn enlarged(
+    net: &impl Net,
+    factor: impl Into<Magnification>,
+    input: Vec<u8>,
+) -> DynamicImage {
     let (made, png) = run(net, factor, input, settings(), |_| {}).await.expect("it runs");
     let image = image::load_from_memory(&png).expect("the result is a PNG");
     assert_eq!((image.width(), image.height()), (made.width, made.height));
@@ -291,7 +295,7 @@ async fn running_out_of_memory_halves_the_tiles() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(150, 90)).to_rgb8());
     let whole = enlarged(&Stub::new(4, 2).tiles_of(4096), Factor::X4, png(&image)).await;
     let mut net = Stub::new(4, 2);
-    net.max_side = 25;
+    net.max_side = 35;
     assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
     // 64 and 32 do not fit; 16 with its padding does.
     assert!((2..=6).contains(&net.refused.load(Ordering::Relaxed)), "{:?}", net.refused);
@@ -322,9 +326,9 @@ async fn pictures_of_all_sizes_share_few_shapes_and_come_out_the_same() {
             let whole = enlarged(&Stub::new(4, 3).tiles_of(4096), Factor::X4, input.clone()).await;
             assert!(enlarged(&net, Factor::X4, input).await == whole, "{width} × {height}");
         }
-        // 70 pixels, padding included, are rounded down to what `multiple_of` allows.
+        // 80 pixels, padding included, are a multiple of 4.
         let shapes: Vec<_> = net.shapes.into_inner().expect("one").into_iter().collect();
-        assert_eq!(shapes, [(20, 20), (36, 36), (68, 68)], "{mode:?}");
+        assert_eq!(shapes, [(40, 40), (80, 80)], "{mode:?}");
     }
 }
 
@@ -332,10 +336,10 @@ async fn pictures_of_all_sizes_share_few_shapes_and_come_out_the_same() {
 async fn running_out_of_memory_leads_to_the_next_of_few_shapes() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(150, 90)).to_rgb8());
     let whole = enlarged(&Stub::new(4, 2).tiles_of(4096), Factor::X4, png(&image)).await;
-    let net = Stub { few_shapes: true, max_side: 25, ..Stub::new(4, 2) };
+    let net = Stub { few_shapes: true, max_side: 40, ..Stub::new(4, 2) };
     assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
     let shapes: Vec<_> = net.shapes.into_inner().expect("one").into_iter().collect();
-    assert_eq!(shapes, [(17, 17), (34, 34)]);
+    assert_eq!(shapes, [(39, 39), (78, 78)]);
 }
 
 #[tokio::test]
@@ -343,8 +347,8 @@ async fn tiles_are_no_larger_than_memory_allows() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(100, 100)).to_rgb8());
     let mut net = Stub::new(4, 2);
     net.contract.tiling.memory_bytes_per_pixel = 1000;
-    net.max_side = 20;
-    let settings = Settings { tile_memory_bytes: 20 * 20 * 1000, ..settings() };
+    net.max_side = 30;
+    let settings = Settings { tile_memory_bytes: 30 * 30 * 1000, ..settings() };
     run(&net, Factor::X4, png(&image), settings, |_| {}).await.expect("it fits");
     assert_eq!(net.refused.load(Ordering::Relaxed), 0);
 }
@@ -355,16 +359,17 @@ async fn overlapping_tiles_fade_into_each_other() {
     let flat = RgbImage::from_pixel(150, 130, image::Rgb([100; 3]));
     let input = png(&DynamicImage::ImageRgb8(flat));
     let uneven = |mode, blend| {
-        let mut net = Stub::new(4, 0);
+        // The brightness of an enlarged tile is corrected; that of a cleaned one is not.
+        let mut net = Stub::new(1, 0);
         net.brightening = 8.0 / 255.0;
         net.contract.tiling = Tiling { mode, blend, smallest: 32, ..net.contract.tiling };
         net
     };
-    let hard = enlarged(&uneven(TilingMode::Exact, 0), Factor::X4, input.clone()).await;
-    let soft = enlarged(&uneven(TilingMode::Blend, 8), Factor::X4, input).await;
+    let hard = enlarged(&uneven(TilingMode::Exact, 0), Magnification::Same, input.clone()).await;
+    let soft = enlarged(&uneven(TilingMode::Blend, 16), Magnification::Same, input).await;
     let (hard, soft) = (hard.into_rgb8(), soft.into_rgb8());
     assert_eq!((largest_step(&hard), soft.pixels().map(|pixel| pixel[0]).max()), (8, Some(108)));
-    assert!(largest_step(&soft) <= 1, "8 levels fade over 32 pixels: {}", largest_step(&soft));
+    assert!(largest_step(&soft) <= 1, "8 levels fade over 16 pixels: {}", largest_step(&soft));
 }
 
 /// Returns the largest difference between neighboring pixels.

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ndarray::Array4;
 use retouch_catalog::{Count, CountUnit};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +20,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::band::{self, BandTile};
 use retouch_pixels::patch::{self, Crop};
 use retouch_pixels::resize::resample;
-use retouch_pixels::tile::{self, OutputLayout, Region, TileSize};
+use retouch_pixels::tile::{self, COLOR_REACH, OutputLayout, Region, TileSize};
 
 /// The finest octave is empty if its strength is below this share of the next octave's. In sharp photos the share is
 /// above one half.
@@ -104,7 +105,7 @@ pub async fn clarify(
 
 /// Resizes the model's output for a region from `scale` to `factor` pixels per input pixel along a side; returns R, G, B.
 fn resize_back(
-    output: &ndarray::Array4<u8>,
+    output: &Array4<u8>,
     region: &Region,
     padding: u32,
     scale: u32,
@@ -207,14 +208,21 @@ impl Tiles<'_> {
             let (source, part) = (Arc::clone(&picture), region.clone());
             let cut = move || tile::cut(&source, &part, padding, tile_size).colors();
             let input = pixels.run(cut).await?;
+            let own = input.clone();
             let inference = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ToolError::Canceled),
                 inference = net.enlarge(None, input) => inference?,
             };
             ran += inference.ran;
-            let (part, output) = (region.clone(), inference.output.into_pictures()?);
-            let resize = move || resize_back(&output, &part, padding, scale, factor);
+            let (part, mut output) = (region.clone(), inference.output.into_pictures()?);
+            let resize = move || {
+                let reach = (MARGIN + COLOR_REACH).min(padding);
+                let around = |length: u32| padding - reach..padding + length + reach;
+                let window = Region { x: around(part.width()), y: around(part.height()) };
+                tile::keep_colors(&mut output, &own, scale, &window)?;
+                resize_back(&output, &part, padding, scale, factor)
+            };
             let tile = pixels.run(resize).await??;
             paste(&mut clarified, width, &region, factor, &tile);
             progress(Count { unit: CountUnit::Tiles, done, total });
@@ -261,7 +269,6 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use ndarray::Array4;
     use retouch_inference::manifest::{Manifest, Task};
     use retouch_inference::output::{Extremes, Output};
     use retouch_inference::registry::{Announcement, Inference};
