@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::encode::{Channels, interleave};
 use crate::preview::Preview;
 use crate::thumbnail::Thumbnail;
-use crate::{Picture, PixelError};
+use crate::{Picture, PixelError, icc};
 
 /// Copies in the making.
 pub enum Copies {
@@ -47,8 +47,7 @@ impl Copies {
             interleave(picture, y, &mut line);
             copies.push(&line);
         }
-        // Copies are always RGB, which a profile of gray samples does not describe.
-        copies.encode(picture.icc.as_deref().filter(|_| !picture.gray))
+        copies.encode(picture.icc.as_deref().and_then(icc::of_rgb).as_deref())
     }
 
     /// Adds whole rows of interleaved samples.
@@ -59,7 +58,7 @@ impl Copies {
         }
     }
 
-    /// Encodes the copies; `icc` is the profile to embed unless it is large.
+    /// Encodes the copies, which are always RGB; `icc` is their profile, which is embedded unless it is large.
     ///
     /// # Errors
     /// [`PixelError::Internal`] if rows are missing or an encoder fails.

@@ -81,9 +81,7 @@ pub fn render(
 
     let colors_are_kept = finish.background.is_none() && finish.touch_up.is_none();
     let is_gray = stored.is_gray && colors_are_kept;
-    // A profile of gray samples does not describe colors.
-    let profile = stored.profile.filter(|_| is_gray || !stored.is_gray);
-    Ok(file::write(picture, finish.output, profile.as_deref(), is_gray)?)
+    Ok(file::write(picture, finish.output, stored.profile.as_deref(), is_gray)?)
 }
 
 /// Returns the alpha of a result as a gray PNG of the same size: white where the subject is.

@@ -1,5 +1,7 @@
 //! ICC color profiles: decides whether an embedded profile describes the decoded samples, and how large it may be, and
-//! makes those of wide gamuts that a file gives in numbers.
+//! makes those of wide gamuts that a file gives in numbers, and those of gray samples that became RGB.
+
+use std::borrow::Cow;
 
 use moxcms::{
     CicpColorPrimaries, CicpProfile, ColorProfile, MatrixCoefficients, TransferCharacteristics,
@@ -54,9 +56,79 @@ pub fn of_primaries(primaries: u8) -> Option<Vec<u8>> {
     profile.encode().ok()
 }
 
+/// Returns the profile of RGB samples for a profile of RGB or gray samples: itself, or one under which equal R, G and B look
+/// as the gray sample did. `None` if the profile is of another color space, or states no curve for gray.
+pub fn of_rgb(profile: &[u8]) -> Option<Cow<'_, [u8]>> {
+    match profile.get(16..20)? {
+        b"RGB " => Some(Cow::Borrowed(profile)),
+        b"GRAY" => {
+            let gray = ColorProfile::new_from_slice(profile).ok()?;
+            let curve = gray.gray_trc.clone()?;
+            let mut rgb = ColorProfile::new_srgb();
+            // Code points would overrule the curves.
+            rgb.cicp = None;
+            rgb.red_trc = Some(curve.clone());
+            rgb.green_trc = Some(curve.clone());
+            rgb.blue_trc = Some(curve);
+            rgb.description = gray.description;
+            rgb.copyright = gray.copyright;
+            rgb.rendering_intent = gray.rendering_intent;
+            rgb.encode().ok().map(Cow::Owned)
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use moxcms::{DataColorSpace, Layout, TransformOptions};
+
     use super::*;
+
+    /// Returns a profile of gray samples with a curve of this exponent.
+    fn gray_profile(exponent: f32) -> Vec<u8> {
+        let profile = ColorProfile::new_gray_with_gamma(exponent);
+        assert_eq!(profile.color_space, DataColorSpace::Gray);
+        profile.encode().expect("it encodes")
+    }
+
+    #[test]
+    fn gray_samples_look_the_same_as_rgb() {
+        let gray = gray_profile(1.4);
+        assert!(describes(&gray, *b"GRAY"));
+        let rgb = of_rgb(&gray).expect("it has a curve");
+        assert!(describes(&rgb, *b"RGB "));
+        let seen = |profile: &[u8], layout: Layout, samples: &[u8]| {
+            let profile = ColorProfile::new_from_slice(profile).expect("it reads");
+            let screen = ColorProfile::new_srgb();
+            let options = TransformOptions::default();
+            let transform = profile
+                .create_transform_8bit(layout, &screen, Layout::Rgb, options)
+                .expect("it works");
+            let mut out = vec![0; samples.len() / layout.channels() * 3];
+            transform.transform(samples, &mut out).expect("the lengths fit");
+            out
+        };
+        let samples: Vec<u8> = (0..=255).collect();
+        let triples: Vec<u8> = samples.iter().flat_map(|sample| [*sample; 3]).collect();
+        let (one, other) = (seen(&gray, Layout::Gray, &samples), seen(&rgb, Layout::Rgb, &triples));
+        let apart = one.iter().zip(&other).map(|(one, other)| one.abs_diff(*other)).max();
+        assert!(apart <= Some(1), "{apart:?}");
+        assert!(other[3 * 100] > 130, "a curve of 1.4 is brighter than sRGB: {}", other[3 * 100]);
+    }
+
+    #[test]
+    fn a_profile_of_rgb_stays_as_it_is_and_others_are_dropped() {
+        let rgb = of_primaries(12).expect("it is wide");
+        assert_eq!(of_rgb(&rgb).as_deref(), Some(&*rgb));
+        let mut gray = gray_profile(2.2);
+        gray[16..20].copy_from_slice(b"CMYK");
+        assert_eq!(of_rgb(&gray), None);
+        let mut no_curve = ColorProfile::new_gray_with_gamma(2.2);
+        no_curve.gray_trc = None;
+        assert_eq!(of_rgb(&no_curve.encode().expect("it encodes")), None);
+        assert_eq!(of_rgb(b"GRAY"), None);
+    }
 
     #[test]
     fn only_well_formed_profiles_of_the_right_color_space_are_kept() {

@@ -52,6 +52,19 @@ impl Picture {
         self
     }
 
+    /// Lets a gray picture take colors, under a profile that describes them. It stays gray if its profile cannot be made
+    /// one of RGB samples.
+    pub fn lose_gray(&mut self) {
+        let Some(profile) = &self.icc else {
+            self.gray = false;
+            return;
+        };
+        if let Some(profile) = icc::of_rgb(profile) {
+            self.icc = Some(profile.into_owned());
+            self.gray = false;
+        }
+    }
+
     /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize

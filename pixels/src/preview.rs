@@ -11,7 +11,7 @@ use pulp::{Arch, NullaryFnOnce};
 use crate::encode::{Channels, Effort, Rgba, interleave, lossy_webp};
 use crate::span::span;
 use crate::thumbnail::{Thumbnail, small_profile};
-use crate::{Picture, PixelError};
+use crate::{Picture, PixelError, icc};
 
 /// The longest side of a preview, in pixels.
 pub const PREVIEW_SIDE: u32 = 1600;
@@ -83,8 +83,7 @@ impl Preview {
             interleave(picture, y, &mut line);
             preview.push(&line);
         }
-        // The preview is always RGB, which a profile of gray samples does not describe.
-        preview.encode(picture.icc.as_deref().filter(|_| !picture.gray)).map(Some)
+        preview.encode(picture.icc.as_deref().and_then(icc::of_rgb).as_deref()).map(Some)
     }
 
     /// Adds whole rows of interleaved samples.

@@ -15,7 +15,7 @@ use crate::encode::encode_picture;
 use crate::exif::Exif;
 use crate::preview::Preview;
 use crate::thumbnail::{Thumbnail, small_profile};
-use crate::{Limits, Picture, PixelError};
+use crate::{Limits, Picture, PixelError, icc};
 use metadata::{strip_jpeg, strip_png, strip_webp};
 
 /// JPEG quality of a picture that is encoded again, 1 to 100.
@@ -108,14 +108,13 @@ pub fn encode_upright(picture: &Picture) -> Result<Bytes, PixelError> {
 
 fn thumbnail(picture: &Picture) -> Result<(Bytes, FileFormat), PixelError> {
     let thumbnail = Thumbnail::of(picture);
-    // The thumbnail's samples are RGB, which a profile of gray samples does not describe.
-    let icc = small_profile(picture.icc.as_deref().filter(|_| !picture.gray));
     if picture.alpha.is_some() {
-        return Ok((thumbnail.encode(icc)?, FileFormat::Png));
+        let icc = picture.icc.as_deref().and_then(icc::of_rgb);
+        return Ok((thumbnail.encode(icc.as_deref())?, FileFormat::Png));
     }
     let (width, height, rgba) = thumbnail.into_rgba()?;
     let rgb = rgba.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect();
-    let icc = icc.map(<[u8]>::to_vec);
+    let icc = small_profile(picture.icc.as_deref()).map(<[u8]>::to_vec);
     let small = Picture { width, height, rgb, alpha: None, gray: picture.gray, icc };
     Ok((encode_jpeg(&small, THUMBNAIL_QUALITY)?, FileFormat::Jpeg))
 }

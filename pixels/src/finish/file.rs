@@ -5,7 +5,7 @@ use image::{DynamicImage, RgbaImage};
 
 use crate::encode::{Channels, Effort, MAX_WEBP_SIDE, Rgba, jpeg, lossless_webp, lossy_webp};
 use crate::over::over;
-use crate::{PixelError, encode};
+use crate::{PixelError, encode, icc};
 
 /// The longest side of a JPEG, in pixels: its header has 16 bits for each.
 const MAX_JPEG_SIDE: u32 = 65_535;
@@ -57,32 +57,30 @@ impl Output {
     }
 }
 
-/// Encodes a picture. `is_gray` says that its colors are gray, and that `profile` describes gray samples.
+/// Encodes a picture. `is_gray` says that its colors are gray; only then a JPEG holds gray samples. `profile` describes RGB or
+/// gray samples.
 pub(super) fn write(
     mut picture: RgbaImage,
     output: Output,
     profile: Option<&[u8]>,
     is_gray: bool,
 ) -> Result<FinishedFile, PixelError> {
+    let of_rgb = profile.and_then(icc::of_rgb);
     let (bytes, content_type) = match output {
-        Output::Png => (png(picture, profile.filter(|_| !is_gray))?, "image/png"),
+        Output::Png => (png(picture, of_rgb.as_deref())?, "image/png"),
         Output::Jpeg(Quality(quality)) => {
             for pixel in picture.pixels_mut() {
                 pixel.0 = over(pixel.0, WHITE);
             }
             let picture = DynamicImage::ImageRgba8(picture);
-            let picture = if is_gray {
-                DynamicImage::ImageLuma8(picture.into_luma8())
+            let bytes = if is_gray {
+                jpeg(&DynamicImage::ImageLuma8(picture.into_luma8()), quality, profile)?
             } else {
-                DynamicImage::ImageRgb8(picture.into_rgb8())
+                jpeg(&DynamicImage::ImageRgb8(picture.into_rgb8()), quality, of_rgb.as_deref())?
             };
-            (jpeg(&picture, quality, profile)?, "image/jpeg")
+            (bytes, "image/jpeg")
         }
-        // A WebP always holds colors.
-        Output::WebP(quality) => {
-            let profile = profile.filter(|_| !is_gray);
-            (webp(picture, quality, profile)?, "image/webp")
-        }
+        Output::WebP(quality) => (webp(picture, quality, of_rgb.as_deref())?, "image/webp"),
     };
     Ok(FinishedFile { bytes, content_type })
 }

@@ -284,10 +284,11 @@ fn a_jpeg_is_white_where_nothing_is_and_has_the_asked_quality() {
 fn every_format_keeps_the_profile_that_describes_its_samples() {
     use image::codecs::{jpeg::JpegDecoder, png::PngDecoder, png::PngEncoder, webp::WebPDecoder};
     use image::{DynamicImage, ImageDecoder, ImageEncoder};
-    let with_profile = |picture: DynamicImage| {
+    use moxcms::ColorProfile;
+    let with_profile = |picture: DynamicImage, profile: &[u8]| {
         let mut bytes = Vec::new();
         let mut encoder = PngEncoder::new(&mut bytes);
-        encoder.set_icc_profile(b"a profile".to_vec()).expect("PNG takes profiles");
+        encoder.set_icc_profile(profile.to_vec()).expect("PNG takes profiles");
         picture.write_with_encoder(encoder).expect("a PNG");
         Bytes::from(bytes)
     };
@@ -302,15 +303,19 @@ fn every_format_keeps_the_profile_that_describes_its_samples() {
         }
         .expect("read")
     };
-    let kept = Some(b"a profile".to_vec());
-    let (colors, gray) = (with_profile(cut().into()), with_profile(GrayImage::new(9, 9).into()));
+    let of_colors = ColorProfile::new_display_p3().encode().expect("it encodes");
+    let of_gray = ColorProfile::new_gray_with_gamma(1.8).encode().expect("it encodes");
+    let gray_as_rgb = crate::icc::of_rgb(&of_gray).expect("it has a curve").into_owned();
+    let colors = with_profile(cut().into(), &of_colors);
+    let gray = with_profile(GrayImage::new(9, 9).into(), &of_gray);
     let background = Some(Background::Color([9; 3]));
     let on_color = Finish { background, ..PLAIN };
-    assert_eq!(profile(&colors, &on_color), kept);
-    assert_eq!(profile(&gray, &on_color), None, "it has colors now");
-    for (output, of_gray) in [(Output::Jpeg(quality), kept.clone()), (Output::WebP(quality), None)]
+    assert_eq!(profile(&colors, &on_color).as_ref(), Some(&of_colors));
+    assert_eq!(profile(&gray, &on_color).as_ref(), Some(&gray_as_rgb), "it has colors now");
+    for (output, expected) in
+        [(Output::Jpeg(quality), &of_gray), (Output::WebP(quality), &gray_as_rgb)]
     {
-        assert_eq!(profile(&colors, &Finish::convert(output)), kept);
-        assert_eq!(profile(&gray, &Finish::convert(output)), of_gray);
+        assert_eq!(profile(&colors, &Finish::convert(output)).as_ref(), Some(&of_colors));
+        assert_eq!(profile(&gray, &Finish::convert(output)).as_ref(), Some(expected));
     }
 }

@@ -161,9 +161,9 @@ pub async fn magic_fix(
             assignments.push(Assignment::plan(&mut steps, mask, model, &request, size).await?);
         }
     }
-    if picture.gray && picture.icc.is_none() && mode.needs_words() {
-        // The prompt may ask for a color. With a profile of gray samples the result must stay gray.
-        picture.gray = false;
+    if picture.gray && mode.needs_words() {
+        // The prompt may ask for a color.
+        picture.lose_gray();
     }
     let region_count = assignments.iter().map(|assignment| assignment.regions.len() as u32).sum();
     is_painting.store(true, Ordering::Relaxed);

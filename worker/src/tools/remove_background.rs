@@ -15,6 +15,7 @@ use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
+use retouch_pixels::icc;
 use retouch_pixels::levels;
 use retouch_pixels::result;
 
@@ -92,11 +93,11 @@ pub async fn remove_background(
     let (width, height) = (picture.width, picture.height);
     let (png, copies) = steps
         .on_pixels(Stage::Encode, move || {
-            // A cutout is RGB, which a profile of gray samples does not describe.
-            let icc = picture.icc.as_deref().filter(|_| !picture.gray);
-            let encoded = result::encode((width, height), Channels::Rgba, icc, |rows, out| {
-                colors.cut_out(&picture, &alpha, rows, out);
-            });
+            let icc = picture.icc.as_deref().and_then(icc::of_rgb);
+            let encoded =
+                result::encode((width, height), Channels::Rgba, icc.as_deref(), |rows, out| {
+                    colors.cut_out(&picture, &alpha, rows, out);
+                });
             Ok(encoded?)
         })
         .await?;

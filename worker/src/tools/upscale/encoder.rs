@@ -9,6 +9,7 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::encode::{Channels, PngStream};
+use retouch_pixels::icc;
 
 /// The most bytes of rows to encode at once, which bounds the bytes waiting to be sent.
 const ENCODE_BYTES: usize = 4 << 20;
@@ -43,8 +44,6 @@ impl<'a> Encoder<'a> {
     ) -> Result<Self, ToolError> {
         let png = PngStream::new(size, channels, icc.clone())?;
         let work = Some(Work { png, copies: Copies::new(size, channels) });
-        // The copies are always RGB, which a profile of gray samples does not describe.
-        let icc = icc.filter(|_| matches!(channels, Channels::Rgb | Channels::Rgba));
         let stride = size.0 as usize * channels.count();
         Ok(Self { work, icc, stride, pixels, out, took: Duration::ZERO })
     }
@@ -83,7 +82,7 @@ impl<'a> Encoder<'a> {
         let encode = move || {
             let started = Instant::now();
             let last = work.png.finish()?;
-            let copies = work.copies.encode(icc.as_deref())?;
+            let copies = work.copies.encode(icc.as_deref().and_then(icc::of_rgb).as_deref())?;
             Ok::<_, ToolError>((last, copies, started.elapsed()))
         };
         let (last, copies, took) = self.pixels.run(encode).await??;
