@@ -1,6 +1,6 @@
 //! The errors that a request can end with and their user-facing texts. `routes/problem.rs` maps each to a status.
 
-use retouch_core::db::DatabaseError;
+use retouch_core::db::{self, DatabaseError};
 use retouch_core::images::Quota;
 use retouch_core::jobs::{Failure, SubmitError};
 use retouch_core::magic_fix::PromptError;
@@ -60,7 +60,7 @@ pub enum ApiError {
         max_bytes: usize,
     },
     /// 415: the file is not in a supported image format.
-    #[error("We can't read this file as an image. Use PNG, JPEG or WebP.")]
+    #[error("We can't read this file as an image. Use PNG, JPEG, WebP, HEIC or AVIF.")]
     UnsupportedType,
     /// 415: the file is of a kind that is known and not accepted.
     #[error("{0}")]
@@ -192,7 +192,7 @@ impl From<anyhow::Error> for ApiError {
 
 impl From<DatabaseError> for ApiError {
     fn from(error: DatabaseError) -> Self {
-        if is_unavailable(&error) {
+        if db::is_unavailable(&error) {
             tracing::warn!(%error, "The database is unavailable");
             return Self::Unavailable {
                 detail:
@@ -202,26 +202,6 @@ impl From<DatabaseError> for ApiError {
             };
         }
         Self::Internal(anyhow::Error::new(error).context("querying the database"))
-    }
-}
-
-/// Returns true if the server cannot be reached, as opposed to rejecting the query.
-fn is_unavailable(error: &DatabaseError) -> bool {
-    match error {
-        DatabaseError::Io(_)
-        | DatabaseError::PoolTimedOut
-        | DatabaseError::PoolClosed
-        | DatabaseError::Tls(_)
-        | DatabaseError::WorkerCrashed => true,
-        DatabaseError::Database(error) => {
-            let code = error.code().unwrap_or_default();
-            // Shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a deadlock (40P01), a standby
-            // (25006), out of disk, memory or connections (53), or a failing disk (58).
-            ["57P0", "57014", "55P03", "25P03", "40P01", "25006", "53", "58"]
-                .iter()
-                .any(|unavailable| code.starts_with(unavailable))
-        }
-        _ => false,
     }
 }
 

@@ -240,7 +240,7 @@ async fn rejected_requests_do_not_count_as_free_runs(pool: PgPool) {
     assert_eq!(repeat.json()["id"], first.json()["id"], "a repeat returns the same run");
     run(b"no picture")
         .await
-        .is_problem(415, "We can't read this file as an image. Use PNG, JPEG or WebP.");
+        .is_problem(415, "We can't read this file as an image. Use PNG, JPEG, WebP, HEIC or AVIF.");
     run(&png(1441, 2)).await.is_problem(422, "Image dimensions too big (Max 1440x1440)");
     assert_eq!(run(&png(61, 40)).await.status, StatusCode::ACCEPTED);
     let third = run(&png(62, 40)).await;

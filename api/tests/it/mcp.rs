@@ -283,7 +283,7 @@ async fn mistakes_are_explained_and_cost_nothing(pool: PgPool) {
             "remove_background",
             with(json!({"base64": "aGVsbG8="})),
             "unsupported_media_type",
-            "PNG, JPEG or WebP",
+            "PNG, JPEG, WebP, HEIC or AVIF",
         ),
         ("remove_background", with(json!({"base64": large})), "payload_too_large", "max 5 MB"),
         ("upscale", json!({"image": {"id": image}, "factor": 3}), "bad_request", "2 or 4"),

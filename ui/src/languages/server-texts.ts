@@ -18,7 +18,7 @@ export const sentences = [
   msg('The run was canceled.'),
   msg('The file is too large (max {0} MB).'),
   msg('The file is too large (max {0} KB).'),
-  msg("We can't read this file as an image. Use PNG, JPEG or WebP."),
+  msg("We can't read this file as an image. Use PNG, JPEG, WebP, HEIC or AVIF."),
   msg('Image dimensions too big (Max {0}x{1})'),
   msg('This image is damaged or incomplete.'),
   msg('Nothing stands out there. Click somewhere else, draw a box around it, or use the brush.'),

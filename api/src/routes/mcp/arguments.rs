@@ -13,7 +13,7 @@ pub struct PictureArgument {
     pub id: Option<String>,
     /// An address of this server that an earlier answer contained. Other addresses are not fetched.
     pub url: Option<String>,
-    /// A PNG, JPEG or WebP of at most 5 MB in base64. It and its results are deleted after an hour.
+    /// A PNG, JPEG, WebP, HEIC or AVIF of at most 5 MB in base64. It and its results are deleted after an hour.
     pub base64: Option<String>,
 }
 
