@@ -151,7 +151,13 @@ impl JobSubscription {
                 // Saves a query: the caller reads the results next, which would expose a wrong event.
                 return Ok(Job { state: JobState::Done, ..job });
             }
-            job = db::within(jobs::get(pool, job.id)).await?.ok_or(ApiError::NotFound("Job"))?;
+            match db::within(jobs::get(pool, job.id)).await {
+                Ok(found) => job = found.ok_or(ApiError::NotFound("Job"))?,
+                // The job goes on: another look follows.
+                Err(error) => {
+                    tracing::warn!(%error, "Could not read a job that somebody waits for")
+                }
+            }
         }
         Ok(job)
     }

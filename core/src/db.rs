@@ -82,13 +82,33 @@ where
     let mut delay = Duration::from_millis(100);
     loop {
         match within(call()).await {
-            Err(error) if Instant::now() < deadline => {
+            Err(error) if is_unavailable(&error) && Instant::now() < deadline => {
                 tracing::warn!(%error, "The database is unavailable; retrying");
                 tokio::time::sleep(delay).await;
                 delay = (delay * 2).min(RETRY_PAUSE);
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// Returns true if the server cannot be reached or cannot serve at the moment, as opposed to rejecting the query.
+pub fn is_unavailable(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::Io(_)
+        | DatabaseError::PoolTimedOut
+        | DatabaseError::PoolClosed
+        | DatabaseError::Tls(_)
+        | DatabaseError::WorkerCrashed => true,
+        DatabaseError::Database(error) => {
+            let code = error.code().unwrap_or_default();
+            // A lost connection (08), shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a
+            // deadlock (40P01), a standby (25006), out of disk, memory or connections (53), or a failing disk (58).
+            ["08", "57P0", "57014", "55P03", "25P03", "40P01", "25006", "53", "58"]
+                .iter()
+                .any(|unavailable| code.starts_with(unavailable))
+        }
+        _ => false,
     }
 }
 

@@ -136,8 +136,9 @@ impl JobStream {
         if self.sent.is_some() && self.job.state.is_final() {
             return None;
         }
+        let mut is_first_try = self.sent.is_none();
         loop {
-            if self.sent.is_some() {
+            if !std::mem::take(&mut is_first_try) {
                 tokio::select! {
                     () = self.app.stopping.cancelled() => return None,
                     () = self.subscription.wait(POLL_INTERVAL) => {}

@@ -25,8 +25,10 @@ pub async fn renew(
 ) -> sqlx::Result<Vec<JobId>> {
     let jobs: Vec<_> = jobs.iter().map(|id| id.uuid()).collect();
     sqlx::query_scalar!(
+        // In the order of the ids, like whoever cancels many jobs: another order could deadlock.
         r#"update jobs set lease_until = now() + $3
-           where id = any($2) and lease_owner = $1 and state = 'running'
+           where id in (select id from jobs where id = any($2) and lease_owner = $1 and state = 'running'
+                        order by id for update)
            returning id as "id: JobId""#,
         worker.uuid(),
         &jobs,
