@@ -33,6 +33,5 @@ pub async fn buy_credits(
             return Err(ApiError::PaymentsUnavailable);
         }
     };
-    orders::attach_session(&app.pool, order.id, &page.session, &page.url).await?;
-    Ok(page.url)
+    Ok(orders::attach_session(&app.pool, order.id, &page.session, &page.url).await?)
 }

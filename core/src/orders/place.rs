@@ -120,23 +120,23 @@ async fn latest_of_many(
     Ok(if open.len() < MAX_OPEN { None } else { open.first().copied() })
 }
 
-/// Records the checkout page of an order. The first page wins; recording it again changes nothing.
+/// Records the checkout page of an order, and returns its address. The first page wins: a later one is forgotten, and the
+/// address of the first returned.
 pub async fn attach_session(
     pool: &PgPool,
     order: OrderId,
     session: &str,
     checkout_url: &str,
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        "update orders set session = $2, checkout_url = $3
-         where id = $1 and (session is null or session = $2)",
+) -> sqlx::Result<String> {
+    sqlx::query_scalar!(
+        r#"update orders set session = coalesce(session, $2), checkout_url = coalesce(checkout_url, $3)
+           where id = $1 returning checkout_url as "checkout_url!""#,
         order.uuid(),
         session,
         checkout_url,
     )
-    .execute(pool)
+    .fetch_one(pool)
     .await
-    .map(drop)
 }
 
 /// Fails an order for which the payment provider refused to create a checkout page.

@@ -190,9 +190,10 @@ async fn settle_in(
         return Ok(Outcome::AlreadyGranted);
     }
     let status = match (payment.status, order.status) {
-        (PaymentStatus::Paid, _) => OrderStatus::Paid,
         // Older than what we know.
-        (_, OrderStatus::Paid | OrderStatus::Refunded | OrderStatus::Disputed)
+        (_, OrderStatus::Refunded | OrderStatus::Disputed) => return Ok(Outcome::Noted),
+        (PaymentStatus::Paid, _) => OrderStatus::Paid,
+        (_, OrderStatus::Paid)
         | (PaymentStatus::Open, _)
         | (PaymentStatus::Unpaid, OrderStatus::Failed) => return Ok(Outcome::Noted),
         (PaymentStatus::Unpaid, _) => OrderStatus::Unpaid,
@@ -205,15 +206,27 @@ async fn settle_in(
     }
     let is_price = payment.amount_cents == Some(order.amount_cents)
         && payment.currency.as_deref() == Some(&order.currency);
-    if !is_price {
+    let outcome = if !is_price {
         tracing::error!(order.id = %id, "The payment of order {id} does not match its price; granting nothing");
-        return Ok(Outcome::Mismatch);
-    }
-    if is_buyer_deleted {
+        Outcome::Mismatch
+    } else if is_buyer_deleted {
         set_status(conn, id, status).await?;
         tracing::error!(order.id = %id, "Order {id} was paid after its buyer's account was deleted; refund the payment");
-        return Ok(Outcome::OwnerGone);
+        Outcome::OwnerGone
+    } else {
+        grant(conn, &order).await?;
+        Outcome::Granted
+    };
+    if let Some(intent) = &payment.payment_intent {
+        for reversal in take_waiting(conn, id, intent).await? {
+            reversal::apply(conn, id, &reversal).await?;
+        }
     }
+    Ok(outcome)
+}
+
+async fn grant(conn: &mut PgConnection, order: &super::Order) -> sqlx::Result<()> {
+    let id = order.id;
     sqlx::query!(
         "update orders set status = 'paid', fulfilled_at = now() where id = $1 and fulfilled_at is null",
         id.uuid(),
@@ -222,12 +235,7 @@ async fn settle_in(
     .await?;
     credits::grant_purchase(conn, order.user, id, order.credits).await?;
     tracing::info!(order.id = %id, user.id = %order.user, credits = order.credits, "Fulfilled order {id}");
-    if let Some(intent) = &payment.payment_intent {
-        for reversal in take_waiting(conn, id, intent).await? {
-            reversal::apply(conn, id, &reversal).await?;
-        }
-    }
-    Ok(Outcome::Granted)
+    Ok(())
 }
 
 async fn reverse_in(
@@ -263,15 +271,15 @@ async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result
     .await
 }
 
-/// Returns the order of a payment: the one with this checkout page or, if we crashed before recording the page,
-/// the one that we attached to it.
+/// Returns the order of a payment: the one with this checkout page or, if we did not record the page, the one that it names.
+/// We crashed before, or two pages were opened for one order.
 async fn find(conn: &mut PgConnection, payment: &Payment) -> sqlx::Result<Option<OrderId>> {
     if let Some(intent) = &payment.payment_intent {
         lock_payment(conn, intent).await?;
     }
     sqlx::query_scalar!(
         r#"select id as "id: OrderId" from orders
-           where session = $1 or (session is null and id = $2) order by session nulls last limit 1"#,
+           where session = $1 or id = $2 order by session = $1 desc nulls last limit 1"#,
         payment.session,
         payment.order.map(OrderId::uuid),
     )

@@ -289,6 +289,44 @@ async fn a_refund_that_arrives_before_its_payment_applies_with_it(pool: PgPool) 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_refund_before_a_payment_that_grants_nothing_settles_it(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let (gone, wrong) =
+        (ordered(&pool, ada).await, ordered(&pool, user(&pool, "bob", 0).await).await);
+    assert_eq!(receive(&pool, "evt_1", refunded(&wrong, 400)).await, Outcome::Waiting);
+    assert_eq!(receive(&pool, "evt_2", refunded(&gone, 500)).await, Outcome::Waiting);
+    accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
+    let mut other_price = payment(&wrong, PaymentStatus::Paid);
+    other_price.amount_cents = Some(400);
+    let paid = receive(&pool, "evt_3", PaymentEvent::Payment(other_price)).await;
+    assert_eq!(paid, Outcome::Mismatch);
+    let late = PaymentEvent::Payment(payment(&gone, PaymentStatus::Paid));
+    assert_eq!(receive(&pool, "evt_4", late.clone()).await, Outcome::OwnerGone);
+    for (order, buyer) in [(&gone, None), (&wrong, Some("bob"))] {
+        assert_eq!(summary(&pool, order).await, (OrderStatus::Refunded, false, 0));
+        if let Some(buyer) = buyer {
+            assert_eq!(credits_of(&pool, buyer).await, 20);
+        }
+    }
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+    assert_eq!(receive(&pool, "evt_5", late).await, Outcome::Noted);
+    assert_eq!(summary(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_first_of_two_checkout_pages_is_shown_and_either_can_be_paid(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    let first = orders::owned(&pool, order.user, order.id).await.unwrap().unwrap();
+    let shown = orders::attach_session(&pool, order.id, "cs_second", "https://pay/2").await;
+    assert_eq!(Some(shown.unwrap()), first.checkout_url);
+    let mut paid = payment(&order, PaymentStatus::Paid);
+    (paid.session, paid.order) = ("cs_second".to_owned(), Some(order.id));
+    let paid = PaymentEvent::Payment(paid);
+    assert_eq!(receive(&pool, "evt_1", paid).await, Outcome::Granted);
+    assert_eq!(credits_of(&pool, "ada").await, 75);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_message_without_an_order_keeps_its_text_for_a_month(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     let text = async |id: &str| -> String {
