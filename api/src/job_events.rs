@@ -155,7 +155,7 @@ impl JobSubscription {
                 Ok(found) => job = found.ok_or(ApiError::NotFound("Job"))?,
                 // The job goes on: another look follows.
                 Err(error) => {
-                    tracing::warn!(%error, "Could not read a job that somebody waits for")
+                    tracing::warn!(%error, "Could not read a job that somebody waits for");
                 }
             }
         }

@@ -12,7 +12,7 @@ mod provenance;
 mod quota;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 use crate::{ImageId, ResultId, UserId, db, storage};
 use retouch_catalog::ToolName;
@@ -86,6 +86,8 @@ pub struct NewImage {
     pub content_type: &'static str,
     /// The SHA-256 of the uploaded bytes.
     pub content_sha256: Vec<u8>,
+    /// The idempotency key of a user's upload.
+    pub upload_key: Option<String>,
     /// The size of the object in bytes.
     pub size_bytes: i64,
     /// The width in pixels.
@@ -120,6 +122,8 @@ pub enum InsertOutcome {
     OwnerGone,
     /// Its owner has no room for it.
     OverQuota,
+    /// Its owner has another image with this upload key.
+    Repeated,
 }
 
 /// Inserts an image that was announced and whose objects are written. If it is not inserted, the janitor deletes
@@ -137,6 +141,11 @@ pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Resu
         if owner.fetch_optional(&mut *tx).await?.is_none() {
             return Ok(InsertOutcome::OwnerGone);
         }
+        if let Some(key) = &image.upload_key
+            && uploaded(&mut *tx, id, key).await?.is_some()
+        {
+            return Ok(InsertOutcome::Repeated);
+        }
         if quota != Quota::NONE && !quota.has_room(stored(&mut *tx, id).await?, image.size_bytes) {
             return Ok(InsertOutcome::OverQuota);
         }
@@ -153,9 +162,10 @@ pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Resu
     let expires = !matches!(image.uploader, Uploader::User(_));
     sqlx::query!(
         "insert into images (id, owner_id, visitor, object_key, thumbnail_key, content_type,
-                             content_sha256, size_bytes, width, height, name, preview_key, expires_at)
+                             content_sha256, size_bytes, width, height, name, preview_key, expires_at,
+                             upload_key)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-                 case when $13 then now() + interval '1 hour' end)",
+                 case when $13 then now() + interval '1 hour' end, $14)",
         image.id.uuid(),
         owner,
         visitor,
@@ -169,6 +179,7 @@ pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Resu
         image.name.as_ref().map(ImageName::as_str),
         image.has_preview.then_some(preview_key),
         expires,
+        image.upload_key,
     )
     .execute(&mut *tx)
     .await?;
@@ -199,6 +210,22 @@ pub async fn get(pool: &PgPool, id: ImageId) -> sqlx::Result<Option<Image>> {
     )
     .fetch_optional(pool)
     .await
+}
+
+/// Returns the image that `owner` uploaded with this idempotency key, and the SHA-256 of the uploaded bytes.
+pub async fn uploaded(
+    executor: impl PgExecutor<'_>,
+    owner: UserId,
+    key: &str,
+) -> sqlx::Result<Option<(ImageId, Vec<u8>)>> {
+    let found = sqlx::query!(
+        r#"select id as "id: ImageId", content_sha256 as "content_sha256!" from images
+           where owner_id = $1 and upload_key = $2"#,
+        owner.uuid(),
+        key,
+    );
+    let found = found.fetch_optional(executor).await?;
+    Ok(found.map(|image| (image.id, image.content_sha256)))
 }
 
 /// Returns the image if `owner` owns it.

@@ -125,6 +125,7 @@ pub async fn image(
         name: None,
         content_type: "image/png",
         content_sha256: id.uuid().as_bytes().to_vec(),
+        upload_key: None,
         size_bytes: bytes.len().max(1) as i64,
         width: 64,
         height: 48,

@@ -13,7 +13,7 @@ use super::caller::SignedIn;
 use super::metadata::MetadataQuery;
 use super::multipart::{FileUpload, multipart, named_file};
 use super::problem::Problem;
-use super::request::{Path, Query, id};
+use super::request::{Path, Query, RequestPreferences, id};
 use super::views::ImageView;
 use crate::error::ApiError;
 use crate::state::App;
@@ -36,8 +36,10 @@ pub async fn get_image(
 }
 
 /// Uploads a PNG, JPEG, WebP, HEIC or AVIF. The API applies its orientation and strips its metadata, except for the color
-/// profile. HEIC and AVIF become JPEG, or PNG with transparency.
-#[utoipa::path(post, path = "/api/images/upload", tag = "images", params(MetadataQuery),
+/// profile. HEIC and AVIF become JPEG, or PNG with transparency. A repeat with the same `Idempotency-Key` and file returns the
+/// image of the first upload.
+#[utoipa::path(post, path = "/api/images/upload", tag = "images",
+    params(MetadataQuery, ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat return the first image")),
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
         (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
@@ -47,15 +49,17 @@ pub async fn upload(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     query: Result<Query<MetadataQuery>, ApiError>,
+    preferences: Result<RequestPreferences, ApiError>,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
     let Query(MetadataQuery { metadata }) = query?;
+    let RequestPreferences { idempotency_key, .. } = preferences?;
     app.rate_limits.users.uploads.count(user.id).await?;
     let body = multipart(body)?;
     let file = named_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
     let max = app.limits.max_dimension;
-    let image = upload_with(&app, uploader, file, max, metadata.into()).await?;
+    let image = upload_with(&app, uploader, file, max, metadata.into(), idempotency_key).await?;
     Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
 }
 

@@ -46,18 +46,22 @@ pub async fn upload_image(
     named_file: (Bytes, Option<ImageName>),
     max_dimension: u32,
 ) -> Result<Image, ApiError> {
-    upload_with(app, uploader, named_file, max_dimension, Metadata::Strip).await
+    upload_with(app, uploader, named_file, max_dimension, Metadata::Strip, None).await
 }
 
 /// Stores `file` as an image of `uploader` with this name. Rejects images wider or higher than `max_dimension` pixels. A rejected
-/// upload leaves nothing behind.
+/// upload leaves nothing behind. A user's repeat with the same idempotency key and file returns the image of the first upload.
 pub async fn upload_with(
     app: &App,
     uploader: Uploader,
     (file, name): (Bytes, Option<ImageName>),
     max_dimension: u32,
     metadata: Metadata,
+    idempotency_key: Option<String>,
 ) -> Result<Image, ApiError> {
+    if let Some(image) = earlier(app, &uploader, &file, idempotency_key.as_deref()).await? {
+        return Ok(image);
+    }
     check_room(app, &uploader, file.len() as i64).await?;
     let limits = Limits { max_dimension };
     decode::check_still(&file)?;
@@ -70,6 +74,7 @@ pub async fn upload_with(
     }
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
+    let (sent, owner) = (file.clone(), uploader.clone());
     let prepare = move || {
         let content_sha256 = Sha256::digest(&file).to_vec();
         let exif = metadata.of(&file);
@@ -103,6 +108,7 @@ pub async fn upload_with(
         name,
         content_type: picture.content_type,
         content_sha256,
+        upload_key: idempotency_key.clone(),
         size_bytes,
         width: picture.width as i32,
         height: picture.height as i32,
@@ -111,6 +117,10 @@ pub async fn upload_with(
     };
     match db::within(images::insert(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
+        InsertOutcome::Repeated => {
+            let image = earlier(app, &owner, &sent, idempotency_key.as_deref()).await?;
+            return image.ok_or(ApiError::NotFound("Image"));
+        }
         InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
         InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
         InsertOutcome::TooLate => {
@@ -122,6 +132,29 @@ pub async fn upload_with(
     }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
     db::within(images::get(&app.pool, id)).await?.ok_or(ApiError::NotFound("Image"))
+}
+
+/// Returns the image that a user uploaded with this idempotency key.
+///
+/// # Errors
+/// [`ApiError::IdempotencyKeyReused`] if it was another file.
+async fn earlier(
+    app: &App,
+    uploader: &Uploader,
+    file: &Bytes,
+    idempotency_key: Option<&str>,
+) -> Result<Option<Image>, ApiError> {
+    let (Uploader::User(owner), Some(key)) = (uploader, idempotency_key) else { return Ok(None) };
+    let Some((id, content_sha256)) = db::within(images::uploaded(&app.pool, *owner, key)).await?
+    else {
+        return Ok(None);
+    };
+    let file = file.clone();
+    let sent = tokio::task::spawn_blocking(move || Sha256::digest(&file)).await;
+    if sent.map_err(anyhow::Error::new)?[..] != content_sha256[..] {
+        return Err(ApiError::IdempotencyKeyReused);
+    }
+    Ok(db::within(images::get(&app.pool, id)).await?)
 }
 
 /// Returns the size of the upright picture in an uploaded file, in pixels.

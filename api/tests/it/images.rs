@@ -124,6 +124,40 @@ fn animated_webp() -> Vec<u8> {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_with_the_same_key_and_file_is_stored_once(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, bob) = (app.token("ada"), app.token("bob"));
+    let upload = |token: &str, key: &str, bytes: Vec<u8>| {
+        let request = app.post("/api/images/upload").by(token).header("idempotency-key", key);
+        async move { request.file(&bytes).send().await }
+    };
+    let (one, other) = (png(64, 48), png(48, 64));
+    let repeats = (0..5).map(|_| upload(&ada, "first", one.clone()));
+    let answers = futures::future::join_all(repeats).await;
+    let ids: std::collections::HashSet<_> = answers
+        .iter()
+        .map(|answer| {
+            assert_eq!(answer.status, StatusCode::CREATED);
+            answer.json()["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(ids.len(), 1, "one image for five concurrent repeats");
+    let id = ids.into_iter().next().unwrap();
+    let detail = "This Idempotency-Key was already used for a different request.";
+    upload(&ada, "first", other.clone()).await.is_problem(422, detail);
+    assert_ne!(upload(&ada, "second", one.clone()).await.json()["id"], id.as_str());
+    assert_ne!(upload(&bob, "first", one.clone()).await.json()["id"], id.as_str());
+    let list = app.get("/api/images").by(&ada).send().await.json();
+    assert_eq!(list["images"].as_array().unwrap().len(), 2);
+
+    // A deleted image frees its key.
+    app.delete(&format!("/api/images/{id}")).by(&ada).send().await;
+    let again = upload(&ada, "first", other).await;
+    assert_eq!(again.status, StatusCode::CREATED);
+    assert_ne!(again.json()["id"], id.as_str());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
@@ -131,7 +165,7 @@ async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: P
         let request = app.post("/api/images/upload").by(&ada);
         async move { request.file(&bytes).send().await }
     };
-    let unsupported = "We can't read this file as an image. Use PNG, JPEG or WebP.";
+    let unsupported = "We can't read this file as an image. Use PNG, JPEG, WebP, HEIC or AVIF.";
     upload(b"just some text".to_vec()).await.is_problem(415, unsupported);
     for (file, code, detail) in [
         (

@@ -79,11 +79,16 @@ class Retouch:
         """Returns the account and its credits."""
         return self.json("GET", "/api/user/get")
 
-    def upload(self, picture: str | Path | bytes, name: str = "picture") -> Image:
-        """Uploads a PNG, JPEG or WebP: a file, or its bytes."""
+    def upload(self, picture: str | Path | bytes, name: str = "picture", *, idempotency_key: str | None = None) -> Image:
+        """Uploads a PNG, JPEG, WebP, HEIC or AVIF: a file, or its bytes.
+
+        Another call with the same file and `idempotency_key` returns the same image.
+        """
         if not isinstance(picture, bytes):
             picture, name = Path(picture).read_bytes(), Path(picture).name
-        return self.json("POST", "/api/images/upload", *form({}, name, picture))
+        body, headers = form({}, name, picture)
+        headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+        return self.json("POST", "/api/images/upload", body, headers)
 
     def remove_background(self, image: str, **options: Any) -> Result:
         """Cuts out the subject of an uploaded image. The options are those of `run`."""

@@ -104,15 +104,22 @@ class AgainstFailures(unittest.TestCase):
         self.assertEqual(len(self.server.requests), 3)
         self.assertEqual(len({key for _, _, key in self.server.requests}), 1)
 
-    def test_an_upload_with_a_lost_answer_is_not_repeated(self):
+    def test_an_upload_is_repeated_with_the_same_key(self):
+        self.server.answers = [None, (503, {"Retry-After": "0"}, {}), (201, {}, {"id": "1"})]
+        self.assertEqual(self.retouch.upload(b"picture")["id"], "1")
+        keys = [key for _, _, key in self.server.requests]
+        self.assertEqual((len(keys), len(set(keys))), (3, 1))
+        self.assertTrue(keys[0])
+
+    def test_a_request_without_a_key_is_not_repeated_after_a_lost_answer(self):
         self.server.answers = [None]
         with self.assertRaises(Unreachable):
-            self.retouch.upload(b"picture")
+            self.retouch.request("POST", "/api/images/delete")
 
-    def test_an_upload_is_repeated_only_if_the_server_is_busy(self):
+    def test_a_request_without_a_key_is_repeated_only_if_the_server_is_busy(self):
         self.server.answers = [(503, {"Retry-After": "0"}, {}), (504, {}, b"<html>")]
         with self.assertRaises(Refused) as refused:
-            self.retouch.upload(b"picture")
+            self.retouch.request("POST", "/api/images/delete")
         self.assertEqual((refused.exception.status, len(self.server.requests)), (504, 2))
 
     def test_a_body_that_breaks_off_is_read_again(self):

@@ -125,11 +125,18 @@ export class Retouch {
     return this.json('GET', '/api/user/get');
   }
 
-  /** Uploads a PNG, JPEG or WebP, under the name of its file unless you give another. */
-  upload(picture: Blob, name = picture instanceof File ? picture.name : 'picture'): Promise<Image> {
+  /**
+   * Uploads a PNG, JPEG, WebP, HEIC or AVIF, under the name of its file unless you give another. Another call with the same
+   * file and `idempotencyKey` returns the same image.
+   */
+  upload(
+    picture: Blob,
+    name = picture instanceof File ? picture.name : 'picture',
+    { idempotencyKey = crypto.randomUUID() } = {},
+  ): Promise<Image> {
     const body = new FormData();
     body.append('file', picture, name);
-    return this.json('POST', '/api/images/upload', { body });
+    return this.json('POST', '/api/images/upload', { body, headers: { 'Idempotency-Key': idempotencyKey } });
   }
 
   /** Cuts out the subject of an uploaded image. */

@@ -251,7 +251,8 @@ export interface paths {
         put?: never;
         /**
          * Uploads a PNG, JPEG, WebP, HEIC or AVIF. The API applies its orientation and strips its metadata, except for the color
-         *     profile. HEIC and AVIF become JPEG, or PNG with transparency.
+         *     profile. HEIC and AVIF become JPEG, or PNG with transparency. A repeat with the same `Idempotency-Key` and file returns the
+         *     image of the first upload.
          */
         post: operations["upload"];
         delete?: never;
@@ -3153,7 +3154,10 @@ export interface operations {
                  */
                 metadata?: "strip" | "keep";
             };
-            header?: never;
+            header?: {
+                /** @description Makes a repeat return the first image */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };

@@ -115,19 +115,27 @@ test('a run is repeated with the same key', () =>
     },
   ));
 
-test('an upload with a lost answer is not repeated', () =>
-  serving([undefined], async (retouch) => {
-    await assert.rejects(retouch.upload(new Blob(['picture'])), Unreachable);
+test('an upload is repeated with the same key', () =>
+  serving([undefined, [503, { 'Retry-After': '0' }, {}], [201, {}, { id: '1' }]], async (retouch, requests) => {
+    assert.equal((await retouch.upload(new Blob(['picture']))).id, '1');
+    assert.equal(requests.length, 3);
+    assert.equal(new Set(requests.map(([, , key]) => key)).size, 1);
+    assert.ok(requests[0][2]);
   }));
 
-test('an upload is repeated only if the server is busy', () =>
+test('a request without a key is not repeated after a lost answer', () =>
+  serving([undefined], async (retouch) => {
+    await assert.rejects(retouch.request('POST', '/api/images/delete'), Unreachable);
+  }));
+
+test('a request without a key is repeated only if the server is busy', () =>
   serving(
     [
       [503, { 'Retry-After': '0' }, {}],
       [504, {}, '<html>'],
     ],
     async (retouch, requests) => {
-      await assert.rejects(retouch.upload(new Blob(['picture'])), { status: 504 });
+      await assert.rejects(retouch.request('POST', '/api/images/delete'), { status: 504 });
       assert.equal(requests.length, 2);
     },
   ));

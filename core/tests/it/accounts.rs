@@ -376,6 +376,7 @@ fn late_image(id: ImageId, owner: UserId) -> NewImage {
         name: None,
         content_type: "image/png",
         content_sha256: vec![1],
+        upload_key: None,
         size_bytes: 4,
         width: 64,
         height: 48,

@@ -64,6 +64,7 @@ fn new_image(id: ImageId, owner: UserId) -> NewImage {
         name: None,
         content_type: "image/png",
         content_sha256: vec![1],
+        upload_key: None,
         size_bytes: 1,
         width: 64,
         height: 48,

@@ -52,6 +52,8 @@ export class MockApi {
   /** All requests, as `METHOD /path?query`. */
   calls: string[] = [];
   idempotencyKeys: string[] = [];
+  /** The images of uploads, by idempotency key. */
+  private readonly uploads = new Map<string, Image>();
   /** The prompts of Magic Fix runs. */
   prompts: string[] = [];
   /** The bodies of requests for a ZIP file. */
@@ -337,11 +339,15 @@ export class MockApi {
         HttpResponse.json(pageOf(this.images, new URL(request.url).searchParams)),
       ),
       http.post('*/api/images/upload', async ({ request }) => {
+        const key = request.headers.get('Idempotency-Key');
+        const stored = key && this.uploads.get(key);
+        if (stored) return HttpResponse.json(stored, { status: 201 });
         const id = this.id('image');
         const name = (await request.text()).match(/filename="([^"]*)"/)?.[1] ?? null;
         const [url, createdAt] = [this.pictureOf(id), new Date().toISOString()];
         const image = anImage({ id, name, url, thumbnailUrl: url, createdAt });
         this.images = [image, ...this.images];
+        if (key) this.uploads.set(key, image);
         return HttpResponse.json(image, { status: 201 });
       }),
       http.post('*/api/images/delete', async ({ request }) => {

@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { unzipSync } from 'fflate';
-import { HttpResponse, http } from 'msw';
+import { getResponse, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-store';
 import { removeBackground } from '@/features/catalog/remove-background';
@@ -237,6 +237,27 @@ describe('interruptions of a batch', () => {
     await userEvent.click(screen.getByRole('button', { name: /^Retry \S+\.png$/ }));
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(api.idempotencyKeys).toContain(lost[0]);
+    expect(api.images).toHaveLength(2);
+  });
+
+  test('sends a file whose answer was lost again without storing it twice', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    const stored = api.handlers();
+    let isLost = false;
+    server.use(
+      http.post('*/api/images/upload', async ({ request }) => {
+        if (isLost) return;
+        isLost = true;
+        await getResponse(stored, request.clone());
+        return HttpResponse.error();
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    expect(api.images).toHaveLength(2);
+    await userEvent.click(screen.getByRole('button', { name: /^Retry \S+\.png$/ }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(api.images).toHaveLength(2);
   });
 

@@ -162,12 +162,12 @@ class BatchRunner {
   }
 
   private async upload(item: BatchItem, signal: AbortSignal): Promise<Image> {
-    const { file } = item;
+    const { id, file } = item;
     if (!file) throw new Error('The file is no longer available');
     const onProgress = (fraction: number) => this.set(item, { state: { kind: 'uploading', fraction } });
     const { body } = await this.withRetries(item, signal, () => {
       onProgress(0);
-      return sendFile('/api/images/upload', file, { signal, onProgress });
+      return sendFile('/api/images/upload', file, { headers: { 'Idempotency-Key': id }, signal, onProgress });
     });
     void this.queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
     return JSON.parse(await body.text());

@@ -63,7 +63,12 @@ export async function send(queryClient: QueryClient, id: string, repeat = once) 
   try {
     const { body } = await repeat(stop.signal, onPause, () => {
       onProgress(0);
-      return sendFile('/api/images/upload', upload.file, { onProgress, signal: stop.signal });
+      return sendFile('/api/images/upload', upload.file, {
+        // An upload whose answer was lost is not stored twice.
+        headers: { 'Idempotency-Key': id },
+        onProgress,
+        signal: stop.signal,
+      });
     });
     const image: Image = JSON.parse(await body.text());
     setUploadState(id, { kind: 'done', image });
