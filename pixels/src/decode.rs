@@ -10,6 +10,7 @@ mod header;
 mod jpeg_segments;
 pub(crate) mod png_chunks;
 mod png_rows;
+mod webp_chunks;
 mod webp_tables;
 
 use std::io::{Cursor, ErrorKind};
@@ -64,7 +65,11 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     let Planes { rgb, alpha, gray, icc, primaries } = match format {
         FileFormat::Png => png_rows::read(bytes).map_err(|error| png_error(&error)),
         FileFormat::Jpeg => read(JpegDecoder::new(Cursor::new(bytes)), has_small_profile, &header),
-        FileFormat::WebP => read(WebPDecoder::new(Cursor::new(bytes)), true, &header),
+        FileFormat::WebP => {
+            // The decoder would allocate what a profile claims to have.
+            let has_profile = webp_chunks::extension(bytes, *b"ICCP").is_some();
+            read(WebPDecoder::new(Cursor::new(bytes)), has_profile, &header)
+        }
     }?;
     let alpha = alpha.filter(|alpha| alpha.iter().any(|value| *value != u8::MAX));
     let space = if gray { *b"GRAY" } else { *b"RGB " };
@@ -93,15 +98,20 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
 /// # Errors
 /// [`PixelError::Foreign`].
 pub fn check_still(bytes: &[u8]) -> Result<(), PixelError> {
+    // Looking for frames would take long, and the file will be refused anyway.
+    if header::check_chunks(bytes).is_err() {
+        return Ok(());
+    }
     foreign::animation(bytes).map_or(Ok(()), |animation| Err(PixelError::Foreign(animation)))
 }
 
-/// Returns the EXIF block of a PNG or JPEG.
-pub(crate) fn exif(bytes: &[u8], format: FileFormat) -> Option<&[u8]> {
-    match format {
+/// Returns the EXIF block of a PNG, JPEG or WebP.
+pub(crate) fn exif(bytes: &[u8]) -> Option<&[u8]> {
+    header::check_chunks(bytes).ok()?;
+    match FileFormat::of(bytes).ok()? {
         FileFormat::Png => header::png_exif(bytes),
         FileFormat::Jpeg => JpegSegments::read(bytes).ok()?.exif,
-        FileFormat::WebP => None,
+        FileFormat::WebP => header::webp_exif(bytes),
     }
 }
 

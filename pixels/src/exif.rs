@@ -16,6 +16,11 @@ use crate::{Limits, PixelError};
 
 /// The longest block, in bytes: a segment of a JPEG has two bytes for its length, and the block a prefix of six.
 const MAX_BYTES: usize = u16::MAX as usize - 2 - PREFIX.len();
+/// The longest block that is read, in bytes. It may be longer than [`MAX_BYTES`] before it loses its thumbnail. The limit
+/// keeps the memory for it out of the budget, because a PNG or WebP may have a block as large as the file.
+const MAX_READ_BYTES: usize = 1 << 20;
+/// The most pieces of a thumbnail. Cameras write one, others a strip per few rows.
+const MAX_PIECES: usize = 4096;
 
 const IMAGE_WIDTH: u16 = 0x0100;
 const IMAGE_HEIGHT: u16 = 0x0101;
@@ -44,19 +49,15 @@ pub struct Exif {
 impl Exif {
     /// Reads the block of a PNG, JPEG or WebP; `None` if it has none, or one that is damaged or too large to keep.
     pub fn of(file: &[u8]) -> Option<Self> {
-        let header = Header::read(file, &Limits { max_dimension: u32::MAX }).ok()?;
-        let found = match header.format {
-            FileFormat::Jpeg | FileFormat::Png => decode::exif(file, header.format)?.to_vec(),
-            FileFormat::WebP => {
-                WebPDecoder::new(Cursor::new(file)).ok()?.exif_metadata().ok()??
-            }
-        };
-        Self::parse(&found)
+        Self::parse(decode::exif(file)?)
     }
 
     /// Reads a block that starts like a TIFF; `None` if it is damaged or too large to keep.
     pub fn parse(block: &[u8]) -> Option<Self> {
         let block = without_prefix(block);
+        if block.len() > MAX_READ_BYTES {
+            return None;
+        }
         let is_little = match block.first_chunk()? {
             b"II*\0" => true,
             b"MM\0*" => false,
@@ -106,12 +107,14 @@ impl Exif {
             return Some(());
         };
         // Compressed in one piece, or uncompressed in strips.
-        let pieces = |starts, lengths| {
-            self.values(second, starts).into_iter().zip(self.values(second, lengths))
-        };
-        let pieces: Vec<_> = pieces(THUMBNAIL_START, THUMBNAIL_LENGTH)
-            .chain(pieces(STRIP_STARTS, STRIP_LENGTHS))
-            .collect();
+        let mut pieces = Vec::new();
+        for (starts, lengths) in
+            [(THUMBNAIL_START, THUMBNAIL_LENGTH), (STRIP_STARTS, STRIP_LENGTHS)]
+        {
+            pieces.extend(
+                self.values(second, starts)?.into_iter().zip(self.values(second, lengths)?),
+            );
+        }
         let entries = 2 + usize::from(self.short(second)?) * 12 + 4;
         self.clear(second, entries);
         self.clear(link, 4);
@@ -129,25 +132,31 @@ impl Exif {
         Some(())
     }
 
-    /// Returns the numbers of an entry; none if it is absent or damaged.
-    fn values(&self, directory: usize, tag: u16) -> Vec<usize> {
-        let read = || {
-            let at = self.find(directory, tag)?;
-            let size = match self.short(at + 2)? {
-                SHORT => 2,
-                LONG => 4,
-                _ => return None,
-            };
-            let count = self.long(at + 4)? as usize;
-            // Up to four bytes are in the entry itself.
-            let start = if count <= 4 / size { at + 8 } else { self.long(at + 8)? as usize };
-            let value = |index| {
-                let at = start + index * size;
-                if size == 2 { Some(self.short(at)?.into()) } else { Some(self.long(at)? as usize) }
-            };
-            (0..count).map(value).collect()
+    /// Returns the numbers of an entry, none if it is absent or damaged; `None` if it claims to have too many.
+    fn values(&self, directory: usize, tag: u16) -> Option<Vec<usize>> {
+        let Some((start, size, count)) = self.array(directory, tag) else {
+            return Some(Vec::new());
         };
-        read().unwrap_or_default()
+        let value = |index| {
+            let at = start + index * size;
+            if size == 2 { self.short(at).map(usize::from) } else { Some(self.long(at)? as usize) }
+        };
+        let values = || (0..count).map(value).collect::<Option<_>>();
+        (count <= MAX_PIECES).then(|| values().unwrap_or_default())
+    }
+
+    /// Returns where the numbers of an entry begin, the size of each in bytes, and how many it claims to have.
+    fn array(&self, directory: usize, tag: u16) -> Option<(usize, usize, usize)> {
+        let at = self.find(directory, tag)?;
+        let size = match self.short(at + 2)? {
+            SHORT => 2,
+            LONG => 4,
+            _ => return None,
+        };
+        let count = self.long(at + 4)? as usize;
+        // Up to four bytes are in the entry itself.
+        let start = if count <= 4 / size { at + 8 } else { self.long(at + 8)? as usize };
+        Some((start, size, count))
     }
 
     fn clear(&mut self, start: usize, length: usize) {
@@ -358,6 +367,29 @@ mod tests {
             let has = |text: &[u8]| exif.block.windows(5).any(|window| window == text);
             assert!(!has(b"strip") && has(b"STAYS"), "{count} strips");
         }
+    }
+
+    #[test]
+    fn a_block_that_takes_much_memory_is_dropped() {
+        // The second directory, at 14, has strips of no bytes, whose tables follow it.
+        let strips = |count: u32| {
+            let mut block = b"II*\0\x08\0\0\0\0\0\x0e\0\0\0\x02\0".to_vec();
+            for (tag, table) in [(STRIP_STARTS, 44), (STRIP_LENGTHS, 44 + 4 * count)] {
+                block.extend([tag, LONG].map(u16::to_le_bytes).concat());
+                block.extend([count, table].map(u32::to_le_bytes).concat());
+            }
+            block.resize(44 + 8 * count as usize, 0);
+            block
+        };
+        assert!(Exif::parse(&strips(MAX_PIECES as u32)).is_some());
+        assert_eq!(Exif::parse(&strips(MAX_PIECES as u32 + 1)), None, "too many strips");
+
+        let mut long = block(true);
+        long[120..124].copy_from_slice(&(MAX_READ_BYTES as u32 - 128).to_le_bytes());
+        long.resize(MAX_READ_BYTES, 0);
+        assert_eq!(Exif::parse(&long).map(|exif| exif.block.len()), Some(128));
+        long.push(0);
+        assert_eq!(Exif::parse(&long), None, "too long, although its thumbnail is dropped");
     }
 
     #[test]

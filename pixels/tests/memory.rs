@@ -9,6 +9,7 @@ use image::{DynamicImage, ImageBuffer, ImageFormat};
 use img_parts::ImageEXIF;
 use img_parts::jpeg::Jpeg;
 use img_parts::png::{Png, PngChunk};
+use img_parts::webp::WebP;
 use retouch_pixels::cutout::{self, Channels, CutoutOptions, Format, Length, Margins, Position};
 use retouch_pixels::decode::Header;
 use retouch_pixels::exif::Exif;
@@ -183,9 +184,39 @@ fn large_uploads() -> Vec<(&'static str, Bytes)> {
     vec![("a PNG of noise that keeps EXIF", noise), ("the same, turned", turned.encoder().bytes())]
 }
 
+/// A PNG and a WebP with an EXIF block of 24 MiB: a thumbnail in millions of strips.
+fn long_exif() -> Vec<(&'static str, Bytes)> {
+    const COUNT: u32 = 6 << 20;
+    let mut block = b"II*\0\x08\0\0\0\0\0\x0e\0\0\0\x02\0".to_vec();
+    for tag in [0x0111_u16, 0x0117] {
+        // Both have this many numbers of 32 bits, in the same place.
+        block.extend([tag, 4].map(u16::to_le_bytes).concat());
+        block.extend([COUNT, 44].map(u32::to_le_bytes).concat());
+    }
+    block.resize(44 + 4 * COUNT as usize, 0);
+    let block = Bytes::from(block);
+    let picture = DynamicImage::new_rgb8(16, 16);
+    let mut png = Png::from_bytes(encoded(&picture, ImageFormat::Png)).expect("a PNG");
+    png.chunks_mut().insert(1, PngChunk::new(*b"eXIf", block.clone()));
+    let mut webp = WebP::from_bytes(encoded(&picture, ImageFormat::WebP)).expect("a WebP");
+    webp.set_exif(Some(block));
+    vec![("a PNG", png.encoder().bytes()), ("a WebP", webp.encoder().bytes())]
+}
+
+/// Nothing is reserved for what is read before the picture.
+fn headers(limits: Limits) {
+    for (name, file) in long_exif() {
+        let header = peak(|| Header::read(&file, &limits).expect(name));
+        let exif = peak(|| Exif::of(&file));
+        println!("{name} of {} MiB: {header} and {exif} bytes", file.len() as u64 / MIB);
+        assert!(header.max(exif) < MIB, "{name} with a long EXIF block takes memory");
+    }
+}
+
 #[test]
 fn the_estimates_of_memory_hold() {
     let limits = Limits { max_dimension: SIDE };
+    headers(limits);
     let exif = Exif::parse(&turned_exif()).expect("a block");
     for (name, file) in large_uploads() {
         let estimate = Header::read(&file, &limits).expect(name).prepare_bytes();

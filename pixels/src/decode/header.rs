@@ -9,14 +9,20 @@ use image::{ColorType, ImageDecoder};
 use super::exif_block::without_prefix;
 use super::foreign::Foreign;
 use super::jpeg_segments::JpegSegments;
-use super::png_chunks::{chunks, chunks_before_pixels};
-use super::webp_tables;
+use super::png_chunks::{Chunk, chunks, chunks_before_pixels};
+use super::{webp_chunks, webp_tables};
 use crate::{Limits, PixelError, preview};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
 const SPARE_BYTES: u64 = 8 << 20;
 /// The most that a thumbnail in the making takes, in bytes.
 const THUMBNAIL_BYTES: u64 = 24 << 20;
+
+/// The most chunks that a PNG may have, so that walking over them takes no more than a millisecond. Encoders write
+/// chunks of kilobytes.
+const MOST_PNG_CHUNKS: usize = 1 << 16;
+/// The same of a WebP, whose decoder takes longer for each. An animation has one for each frame.
+const MOST_WEBP_CHUNKS: usize = 1 << 14;
 
 /// A file format that can be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +45,7 @@ impl FileFormat {
         }
     }
 
-    fn of(bytes: &[u8]) -> Result<Self, PixelError> {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, PixelError> {
         match bytes {
             [] => Err(unreadable("the file is empty")),
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Ok(Self::Png),
@@ -74,16 +80,19 @@ pub struct Header {
 impl Header {
     /// Reads the header of a file. A file that passes may still be damaged.
     ///
+    /// Callers do that on async threads and before they know what a file is worth, so it takes a few milliseconds at
+    /// most, whatever the file says.
+    ///
     /// # Errors
     /// [`PixelError::UnsupportedFormat`] or [`PixelError::Foreign`] for any other file, [`PixelError::Unreadable`] if the
-    /// file is empty or truncated or its header is damaged, [`PixelError::TooLarge`] if a side exceeds `limits`.
+    /// file is empty or truncated, its header is damaged, or it has too many chunks, [`PixelError::TooLarge`] if a side
+    /// exceeds `limits`.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PixelError> {
         let mut header = match FileFormat::of(bytes)? {
-            FileFormat::Png => png(bytes),
-            FileFormat::Jpeg => jpeg(bytes),
-            FileFormat::WebP => webp(bytes),
+            FileFormat::Png => png(bytes, *limits),
+            FileFormat::Jpeg => jpeg(bytes, *limits),
+            FileFormat::WebP => webp(bytes, *limits),
         }?;
-        check_size(header.width, header.height, *limits)?;
         header.file = bytes.len() as u64;
         Ok(header)
     }
@@ -129,11 +138,32 @@ impl Header {
 
 /// Returns the EXIF block of a PNG, from the byte order mark. It may come after the pixels (PNG 3, 5.6).
 pub(super) fn png_exif(bytes: &[u8]) -> Option<&[u8]> {
-    chunks(bytes).find(|chunk| chunk.name == b"eXIf").map(|chunk| without_prefix(chunk.data))
+    chunks_of_png(bytes).find(|chunk| chunk.name == b"eXIf").map(|chunk| without_prefix(chunk.data))
+}
+
+/// Returns the EXIF block of a WebP, from the byte order mark.
+pub(super) fn webp_exif(bytes: &[u8]) -> Option<&[u8]> {
+    webp_chunks::extension(bytes, *b"EXIF").map(without_prefix)
+}
+
+/// Returns the chunks of a PNG before its end. What follows, such as padding, may look like chunks.
+fn chunks_of_png(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
+    chunks(bytes).take_while(|chunk| chunk.name != b"IEND")
+}
+
+/// Refuses a PNG or WebP whose chunks take long to walk over.
+pub(super) fn check_chunks(bytes: &[u8]) -> Result<(), PixelError> {
+    let has_too_many = if bytes.starts_with(b"\x89PNG") {
+        chunks_before_pixels(bytes).nth(MOST_PNG_CHUNKS).is_some()
+            || chunks_of_png(bytes).nth(MOST_PNG_CHUNKS).is_some()
+    } else {
+        bytes.starts_with(b"RIFF") && webp_chunks::chunks(bytes).nth(MOST_WEBP_CHUNKS).is_some()
+    };
+    if has_too_many { Err(unreadable("it has too many chunks")) } else { Ok(()) }
 }
 
 /// PNGs are decoded row by row, right into the planes of the picture.
-fn png(bytes: &[u8]) -> Result<Header, PixelError> {
+fn png(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     let field = |at: usize| {
         let bytes = bytes.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -142,6 +172,8 @@ fn png(bytes: &[u8]) -> Result<Header, PixelError> {
     let (Some(width), Some(height), Some(color)) = (field(16), field(20), bytes.get(25)) else {
         return Err(unreadable("it ends within its header"));
     };
+    check_size(width, height, limits)?;
+    check_chunks(bytes)?;
     let has_alpha =
         color & 4 != 0 || chunks_before_pixels(bytes).any(|chunk| chunk.name == b"tRNS");
     // Unreadable metadata does not make the picture unreadable.
@@ -161,9 +193,10 @@ fn png(bytes: &[u8]) -> Result<Header, PixelError> {
     })
 }
 
-fn jpeg(bytes: &[u8]) -> Result<Header, PixelError> {
+fn jpeg(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     let segments = JpegSegments::read(bytes)?;
     let (width, height) = (u32::from(segments.width), u32::from(segments.height));
+    check_size(width, height, limits)?;
     let pixels = u64::from(width) * u64::from(height);
     let orientation = segments.exif.and_then(Orientation::from_exif_chunk);
     // The decoder copies the file, and its metadata twice more. Gray samples become RGB afterwards.
@@ -185,15 +218,18 @@ fn jpeg(bytes: &[u8]) -> Result<Header, PixelError> {
     })
 }
 
-fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
+fn webp(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     // The fifth to eighth byte hold the number of bytes that follow (RFC 9649, 2.4).
     let length = bytes.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
     if length.is_none_or(|length| (bytes.len() as u64) < u64::from(length) + 8) {
         return Err(unreadable("it is truncated"));
     }
+    check_chunks(bytes)?;
     let damaged = |_| unreadable("it is damaged");
-    let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(damaged)?;
+    let decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(damaged)?;
     let (width, height) = decoder.dimensions();
+    // Reading the tables takes time.
+    check_size(width, height, limits)?;
     let has_alpha = decoder.color_type() == ColorType::Rgba8;
     // Bytes per pixel, doubled: the samples; brightness and color of the lossy codec (1.5); a lossless picture (4),
     // whose green channel (1) is the alpha of a lossy one; a frame (4) and the canvas (4) of an animation.
@@ -205,8 +241,9 @@ fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
         (false, false, _) => 2 * 3 + 2 * 4,
     };
     let pixels = u64::from(width) * u64::from(height);
-    let exif = decoder.exif_metadata().ok().flatten();
-    let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(without_prefix(&exif)));
+    // The decoder would allocate what the block claims to have.
+    let orientation = webp_exif(bytes).and_then(Orientation::from_exif_chunk);
+    let tables = webp_tables::bytes(bytes, (width, height), decoder.has_animation());
     Ok(Header {
         format: FileFormat::WebP,
         width,
@@ -214,7 +251,7 @@ fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
         orientation: orientation.unwrap_or(Orientation::NoTransforms),
         file: 0,
         // The decoder copies metadata.
-        decoder: pixels * doubled / 2 + bytes.len() as u64 + webp_tables::bytes(bytes),
+        decoder: pixels * doubled / 2 + bytes.len() as u64 + tables,
         picture: pixels * if has_alpha { 4 } else { 3 },
         profile_bytes: 0,
     })

@@ -4,68 +4,90 @@
 //! for each of them. The decoder expands all groups before the first pixel, each code into up to 75 kB, while the
 //! stream describes a code in some twenty bytes: a file of a few megabytes could take gigabytes. So this module reads
 //! a stream up to its first pixel, as RFC 9649 describes it, and adds up what the decoder will allocate.
+//!
+//! The API does that before it knows whether a file is worth any work, so reading must end within milliseconds. Every
+//! loop takes bits from the stream in each round or ends at once, and [`MOST_STEPS`] limits how often bits are taken.
 
-/// A position in the stream at which it ends or breaks its rules. The decoder stops there too, so nothing that it
-/// allocates comes later.
-struct Broken;
+use std::ops::Range;
 
-type Read<T> = Result<T, Broken>;
+use super::webp_chunks::{Chunk, chunks, chunks_of};
 
+/// Why reading ends before the first pixel.
+enum Stop {
+    /// The stream ends or breaks its rules. The decoder stops there too, so nothing that it allocates comes later.
+    Broken,
+    /// The stream describes more than is read. The decoder goes on.
+    TooLong,
+}
+
+type Read<T> = Result<T, Stop>;
+
+/// How often bits are taken from a stream. The reference encoder, compressing a photo of 36 megapixels as well as it can,
+/// needs 400,000 up to the codes and 540,000 in all. The worst stream takes 14 ns for each on a slow server.
+const MOST_STEPS: u32 = 800_000;
+/// The longest side of a lossless picture (3.4).
+const MAX_SIDE: u32 = 1 << 14;
+/// The most groups of codes: their numbers have 16 bits (6.2.2).
+const MOST_GROUPS: u32 = 1 << 16;
 /// The symbols of a group's five codes without a color cache: green samples and lengths of copies, red, blue, alpha,
 /// distances of copies.
 const ALPHABETS: [usize; 5] = [256 + COPIES, 256, 256, 256, 40];
 /// How many lengths of copies there are.
 const COPIES: usize = 24;
+/// The most colors in a cache (5.2.3).
+const MOST_CACHED: usize = 1 << 11;
 const LONGEST_CODE: usize = 15;
 /// Codes up to this length are looked up in a table, longer ones in a tree.
 const LONGEST_IN_TABLE: usize = 10;
 /// The order in which the lengths of the codes of code lengths are stored.
 const LENGTHS_ORDER: [usize; 19] =
     [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+/// What the decoder allocates per block: a pixel of four bytes, and two more for the number of the group.
+const BLOCK_BYTES: u64 = 6;
+/// What the decoder allocates per code: the vectors themselves, twice while the list of groups grows.
+const CODE_BYTES: u64 = 160;
+/// What the decoder allocates per symbol in the tree: two nodes of 16 bytes.
+const TREE_BYTES: u64 = 32;
 
-/// Returns the bytes that decoding the first frame of a WebP file takes for Huffman tables, the data of transforms, and
-/// the choice of groups; 0 without a lossless stream.
-pub(super) fn bytes(file: &[u8]) -> u64 {
-    let (mut most, mut size) = (0, (0, 0));
-    for (kind, content) in chunks(file.get(12..).unwrap_or_default()) {
-        match &kind {
-            b"VP8X" => size = (number(content, 4) + 1, number(content, 7) + 1),
-            b"ANMF" => {
-                size = (number(content, 6) + 1, number(content, 9) + 1);
-                let frame = chunks(content.get(16..).unwrap_or_default());
-                return frame.fold(most, |most, (kind, content)| {
-                    most.max(chunk_bytes(kind, content, size))
-                });
-            }
-            _ => most = most.max(chunk_bytes(kind, content, size)),
-        }
+/// Returns the most bytes that decoding the first frame of a WebP file takes for Huffman tables, the data of
+/// transforms, and the choice of groups; 0 without a lossless stream. `canvas` is the width and height that the file
+/// states.
+pub(super) fn bytes(file: &[u8], canvas: (u32, u32), is_animated: bool) -> u64 {
+    // The decoder also takes the stream of a still picture from a frame, if it is nowhere else.
+    let find = |name| chunks(file).find(|chunk| chunk.name == name);
+    let frame = find(*b"ANMF");
+    let parts = || frame.as_ref().map(|frame| chunks_of(frame.rest.get(16..).unwrap_or_default()));
+    if is_animated {
+        let size = frame.as_ref().and_then(|frame| frame_size(frame, canvas));
+        let first = parts().and_then(|mut parts| parts.next());
+        return first.zip(size).map_or(0, |(part, size)| stream_bytes(&part, size));
     }
-    most
+    let within = |name| parts()?.take(2).find(|part| part.name == name);
+    let stream = |name| find(name).or_else(|| within(name));
+    stream(*b"VP8L").or_else(|| stream(*b"ALPH")).map_or(0, |chunk| stream_bytes(&chunk, canvas))
 }
 
-/// Iterates over the chunks of a file or a frame: four letters and the content (RFC 9649, 2.3).
-fn chunks(mut rest: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
-    std::iter::from_fn(move || {
-        let (kind, after) = rest.split_first_chunk::<4>()?;
-        let (length, content) = after.split_first_chunk()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        // Content of an odd length is padded.
-        rest = content.get(length.saturating_add(length & 1)..).unwrap_or_default();
-        Some((*kind, &content[..length.min(content.len())]))
-    })
+/// Returns the width and height of a frame; `None` if the decoder refuses them (2.7.1.1).
+fn frame_size(frame: &Chunk, canvas: (u32, u32)) -> Option<(u32, u32)> {
+    let number = |at: usize| {
+        let [low, middle, high] = *frame.rest.get(at..)?.first_chunk()?;
+        Some(u32::from_le_bytes([low, middle, high, 0]))
+    };
+    let (x, y) = (2 * number(0)?, 2 * number(3)?);
+    let (width, height) = (number(6)? + 1, number(9)? + 1);
+    (x + width <= canvas.0 && y + height <= canvas.1).then_some((width, height))
 }
 
-/// Returns the number of 24 bits at an offset; 0 beyond the end.
-fn number(content: &[u8], at: usize) -> u32 {
-    let bytes = content.get(at..at + 3).unwrap_or_default();
-    bytes.iter().rev().fold(0, |number, byte| (number << 8) | u32::from(*byte))
-}
-
-fn chunk_bytes(kind: [u8; 4], content: &[u8], (width, height): (u32, u32)) -> u64 {
-    let mut stream = Stream { bits: Bits { bytes: content, at: 0 }, allocated: 0 };
-    // The decoder meets a broken stream at the same place, and has allocated this much by then.
-    let _: Read<()> = match (&kind, content.first()) {
-        (b"VP8L", _) => stream.read_picture(),
+/// Returns the most bytes for a stream in a picture of this size.
+fn stream_bytes(chunk: &Chunk, size: (u32, u32)) -> u64 {
+    let (width, height) = size;
+    // The decoder refuses larger ones.
+    if width.max(height) > MAX_SIDE {
+        return 0;
+    }
+    let mut stream = Stream::new(chunk.data());
+    let read = match (&chunk.name, chunk.data().first()) {
+        (b"VP8L", _) => stream.read_picture(size),
         // The first two bits say whether transparency is compressed (2.7.1.2); its stream has no header.
         (b"ALPH", Some(info)) if info & 3 == 1 => {
             stream.bits.at = 8;
@@ -73,7 +95,10 @@ fn chunk_bytes(kind: [u8; 4], content: &[u8], (width, height): (u32, u32)) -> u6
         }
         _ => Ok(()),
     };
-    stream.allocated
+    match read {
+        Ok(()) | Err(Stop::Broken) => stream.allocated,
+        Err(Stop::TooLong) => stream.allocated + stream.ahead,
+    }
 }
 
 /// A lossless stream.
@@ -81,21 +106,40 @@ struct Stream<'a> {
     bits: Bits<'a>,
     /// The bytes that the decoder has allocated so far.
     allocated: u64,
+    /// The most bytes that it may allocate for what has not been read.
+    ahead: u64,
 }
 
-impl Stream<'_> {
+impl<'a> Stream<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bits: Bits { bytes, at: 0, steps: 0 }, allocated: 0, ahead: 0 }
+    }
+
     /// Reads the header, 3.4, and what follows it.
-    fn read_picture(&mut self) -> Read<()> {
-        let _signature = self.bits.read(8)?;
+    fn read_picture(&mut self, size: (u32, u32)) -> Read<()> {
+        let signature = self.bits.read(8)?;
         let (width, height) = (self.bits.read(14)? + 1, self.bits.read(14)? + 1);
-        let _alpha_and_version = self.bits.read(4)?;
+        let _has_alpha = self.bits.read(1)?;
+        let version = self.bits.read(3)?;
+        if signature != 0x2f || version != 0 || (width, height) != size {
+            return Err(Stop::Broken);
+        }
         self.read_until_first_pixel(width, height)
     }
 
     fn read_until_first_pixel(&mut self, mut width: u32, height: u32) -> Read<()> {
+        // Two transforms and the choice of groups have data for blocks of at least four pixels.
+        let blocks = u64::from(width.div_ceil(4)) * u64::from(height.div_ceil(4));
+        self.ahead = 3 * BLOCK_BYTES * blocks + most_bytes(MOST_GROUPS, MOST_CACHED);
+        let mut has = [false; 4];
         // Transforms (4) may change the width.
         while self.bits.read_flag()? {
-            match self.bits.read(2)? {
+            let transform = self.bits.read(2)?;
+            // Each may come once.
+            if std::mem::replace(&mut has[transform as usize], true) {
+                return Err(Stop::Broken);
+            }
+            match transform {
                 0 | 1 => {
                     self.read_blocks(width, height)?;
                 }
@@ -116,10 +160,11 @@ impl Stream<'_> {
         let cache = self.read_color_cache_size()?;
         // Red and green of each block's pixel are the number of its group (6.2.2).
         let groups = if self.bits.read_flag()? { self.read_blocks(width, height)? + 1 } else { 1 };
-        for _ in 0..groups {
+        for group in 0..groups {
+            self.ahead = most_bytes(groups - group, cache);
             for alphabet in alphabets(cache) {
-                let code = self.read_code(alphabet)?;
-                self.allocated += code.decoder_bytes();
+                let lengths = self.read_lengths(alphabet)?;
+                self.allocated += lengths.decoder_bytes();
             }
         }
         Ok(())
@@ -129,8 +174,7 @@ impl Stream<'_> {
     fn read_blocks(&mut self, width: u32, height: u32) -> Read<u32> {
         let side = 4 << self.bits.read(3)?;
         let (width, height) = (width.div_ceil(side), height.div_ceil(side));
-        // The decoder keeps four bytes per pixel, and two more for the number of the group.
-        self.allocated += 6 * u64::from(width) * u64::from(height);
+        self.allocated += BLOCK_BYTES * u64::from(width) * u64::from(height);
         self.read_subimage(width, height)
     }
 
@@ -142,28 +186,37 @@ impl Stream<'_> {
         let (green, red) = (self.read_code(greens)?, self.read_code(reds)?);
         let (blue, alpha) = (self.read_code(blues)?, self.read_code(alphas)?);
         let distance = self.read_code(distances)?;
-        let (mut left, mut greatest) = (width * height, 0);
+        let colors = [&green, &red, &blue, &alpha];
+        let all_are_equal = colors.iter().all(|code| code.is_single());
+        let pixels = u64::from(width) * u64::from(height);
+        let (mut left, mut greatest) = (pixels, 0);
         while left > 0 {
             let symbol = green.read(&mut self.bits)?;
-            let pixels = match symbol.checked_sub(256) {
+            let count = match symbol.checked_sub(256) {
                 None => {
+                    // The others take up to 45 bits, which are looked up together.
+                    let next = self.bits.next();
+                    let (value, red) = red.find(next);
+                    let (_, blue) = blue.find(next >> red);
+                    let (_, alpha) = alpha.find(next >> (red + blue));
+                    self.bits.take(red + blue + alpha)?;
                     // Copied and cached colors are those of earlier pixels, so only these count.
-                    greatest = greatest.max((red.read(&mut self.bits)? << 8) | symbol);
-                    blue.read(&mut self.bits)?;
-                    alpha.read(&mut self.bits)?;
-                    let all_are_equal =
-                        [&green, &red, &blue, &alpha].iter().all(|code| code.is_single());
+                    greatest = greatest.max((value << 8) | symbol);
                     if all_are_equal { left } else { 1 }
                 }
+                // There is nothing to copy yet.
+                Some(copy) if copy < COPIES as u32 && left == pixels => return Err(Stop::Broken),
                 Some(copy) if copy < COPIES as u32 => {
-                    let pixels = self.read_prefixed(copy)?;
+                    let count = self.read_prefixed(copy)?;
                     let distance = distance.read(&mut self.bits)?;
                     self.read_prefixed(distance)?;
-                    pixels
+                    count.into()
                 }
+                // The cache stays empty.
+                Some(_) if green.is_single() => left,
                 Some(_) => 1,
             };
-            left = left.checked_sub(pixels).ok_or(Broken)?;
+            left = left.checked_sub(count).ok_or(Stop::Broken)?;
         }
         Ok(greatest)
     }
@@ -173,9 +226,9 @@ impl Stream<'_> {
         if !self.bits.read_flag()? {
             return Ok(0);
         }
-        match self.bits.read(4)? {
-            bits @ 1..=11 => Ok(1 << bits),
-            _ => Err(Broken),
+        match 1 << self.bits.read(4)? {
+            colors @ 2..=MOST_CACHED => Ok(colors),
+            _ => Err(Stop::Broken),
         }
     }
 
@@ -190,153 +243,240 @@ impl Stream<'_> {
 
     /// Reads a code of an alphabet of `symbols` (6.2.1).
     fn read_code(&mut self, symbols: usize) -> Read<Code> {
-        if self.bits.read_flag()? {
-            let has_two = self.bits.read_flag()?;
-            let bits = if self.bits.read_flag()? { 8 } else { 1 };
-            let first = self.bits.read(bits)?;
-            let second = if has_two { Some(self.bits.read(8)?) } else { None };
-            return Ok(Code::simple(first as u16, second.map(|second| second as u16)));
+        if let Some((first, second)) = self.read_simple(symbols)? {
+            return Ok(Code::simple(first, second));
         }
+        let mut lengths = vec![0; symbols];
+        self.read_each_length(symbols, |range, length| lengths[range].fill(length))?;
+        Code::new(&lengths)
+    }
+
+    /// Reads only how long the symbols of a code are: no pixel will be read with it.
+    fn read_lengths(&mut self, symbols: usize) -> Read<Lengths> {
+        let mut lengths = Lengths::default();
+        if let Some((_, second)) = self.read_simple(symbols)? {
+            lengths.add(1, 1 + usize::from(second.is_some()));
+        } else {
+            self.read_each_length(symbols, |range, length| lengths.add(length, range.len()))?;
+        }
+        lengths.check()
+    }
+
+    /// Reads a code of one symbol, or of two with one bit each (6.2.1); `None` if it is another.
+    fn read_simple(&mut self, symbols: usize) -> Read<Option<(u32, Option<u32>)>> {
+        if !self.bits.read_flag()? {
+            return Ok(None);
+        }
+        let has_two = self.bits.read_flag()?;
+        let bits = if self.bits.read_flag()? { 8 } else { 1 };
+        let first = self.bits.read(bits)?;
+        let second = if has_two { Some(self.bits.read(8)?) } else { None };
+        if first.max(second.unwrap_or(0)) as usize >= symbols {
+            return Err(Stop::Broken);
+        }
+        Ok(Some((first, second)))
+    }
+
+    /// Reads the lengths of the symbols of a code, of those in a range at a time (6.2.1).
+    fn read_each_length(
+        &mut self,
+        symbols: usize,
+        mut set: impl FnMut(Range<usize>, u8),
+    ) -> Read<()> {
         let mut lengths_of_lengths = [0; LENGTHS_ORDER.len()];
         let stored = 4 + self.bits.read(4)? as usize;
         for symbol in &LENGTHS_ORDER[..stored] {
             lengths_of_lengths[*symbol] = self.bits.read(3)? as u8;
         }
         let code = Code::new(&lengths_of_lengths)?;
-        let mut stored = symbols as u32;
+        let mut left = symbols;
         if self.bits.read_flag()? {
             let bits = 2 + 2 * self.bits.read(3)?;
-            stored = 2 + self.bits.read(bits)?;
-        }
-        let mut lengths = vec![0; symbols];
-        let (mut at, mut previous) = (0, 8);
-        for _ in 0..stored {
-            if at >= symbols {
-                break;
+            left = 2 + self.bits.read(bits)? as usize;
+            if left > symbols {
+                return Err(Stop::Broken);
             }
+        }
+        let (mut at, mut previous) = (0, 8);
+        while left > 0 && at < symbols {
+            left -= 1;
             let (length, times) = match code.read(&mut self.bits)? {
-                16 => (previous, 3 + self.bits.read(2)?),
-                17 => (0, 3 + self.bits.read(3)?),
-                18 => (0, 11 + self.bits.read(7)?),
+                16 => (previous, 3 + self.bits.read(2)? as usize),
+                17 => (0, 3 + self.bits.read(3)? as usize),
+                18 => (0, 11 + self.bits.read(7)? as usize),
+                // All that are left have this length, which takes no bits.
+                length if code.is_single() => (length as u8, std::mem::take(&mut left) + 1),
                 length => (length as u8, 1),
             };
-            let end = at + times as usize;
-            lengths.get_mut(at..end).ok_or(Broken)?.fill(length);
+            let end = at + times;
+            if end > symbols {
+                return Err(Stop::Broken);
+            }
+            set(at..end, length);
             at = end;
             if length != 0 {
                 previous = length;
             }
         }
-        Code::new(&lengths)
+        Ok(())
     }
 }
 
-fn alphabets(cache: usize) -> [usize; 5] {
+const fn alphabets(cache: usize) -> [usize; 5] {
     let mut alphabets = ALPHABETS;
     // Cached colors are symbols of the first code.
     alphabets[0] += cache;
     alphabets
 }
 
-/// A canonical Huffman code.
-struct Code {
-    /// How many symbols have codes of each length.
-    counts: [u16; LONGEST_CODE + 1],
-    /// The symbols in the order of their codes.
-    symbols: Vec<u16>,
+/// Returns the most bytes that the decoder allocates for groups of codes.
+fn most_bytes(groups: u32, cache: usize) -> u64 {
+    let of_code =
+        |symbols: usize| CODE_BYTES + (4 << LONGEST_IN_TABLE) + TREE_BYTES * symbols as u64;
+    u64::from(groups) * alphabets(cache).map(of_code).iter().sum::<u64>()
 }
 
-impl Code {
-    /// One symbol, or two with one bit each.
-    fn simple(first: u16, second: Option<u16>) -> Self {
-        let symbols: Vec<_> = [Some(first), second].into_iter().flatten().collect();
-        let mut counts = [0; LONGEST_CODE + 1];
-        counts[1] = symbols.len() as u16;
-        Self { counts, symbols }
+/// How many symbols of a canonical Huffman code have each length; those of length 0 do not occur.
+#[derive(Default)]
+struct Lengths([usize; LONGEST_CODE + 1]);
+
+impl Lengths {
+    fn add(&mut self, length: u8, symbols: usize) {
+        self.0[usize::from(length)] += symbols;
     }
 
-    /// The code with a length for each symbol; 0 for those that do not occur.
-    fn new(lengths: &[u8]) -> Read<Self> {
-        let mut counts = [0; LONGEST_CODE + 1];
-        for length in lengths {
-            counts[usize::from(*length)] += 1;
-        }
-        counts[0] = 0;
-        let mut symbols: Vec<_> = (0..).zip(lengths).filter(|(_, length)| **length > 0).collect();
-        symbols.sort_by_key(|(_, length)| **length);
-        let symbols: Vec<u16> = symbols.into_iter().map(|(symbol, _)| symbol).collect();
+    /// Returns these lengths if they make a code.
+    fn check(mut self) -> Read<Self> {
+        self.0[0] = 0;
         // The shares of all codes in the space of codes, in units of the longest.
         let full = 1 << LONGEST_CODE;
-        let used: u32 = (1..)
-            .zip(&counts[1..])
-            .map(|(length, count)| u32::from(*count) * (full >> length))
-            .sum();
-        match symbols.len() {
-            0 => Err(Broken),
-            1 => Ok(Self { counts, symbols }),
-            _ if used == full => Ok(Self { counts, symbols }),
-            _ => Err(Broken),
-        }
+        let used: usize =
+            (1..).zip(&self.0[1..]).map(|(length, count)| count * (full >> length)).sum();
+        if self.is_single() || used == full { Ok(self) } else { Err(Stop::Broken) }
     }
 
     /// Returns whether there is only one symbol, which takes no bits.
     fn is_single(&self) -> bool {
-        self.symbols.len() == 1
+        self.0.iter().sum::<usize>() == 1
     }
 
-    fn read(&self, bits: &mut Bits) -> Read<u32> {
-        let (mut code, mut first, mut index) = (0, 0, 0);
-        if self.is_single() {
-            return Ok(self.symbols[0].into());
-        }
-        for count in &self.counts[1..] {
-            let count = u32::from(*count);
-            code = (code << 1) | bits.read(1)?;
-            first <<= 1;
-            if code < first + count {
-                return Ok(self.symbols[(index + code - first) as usize].into());
-            }
-            first += count;
-            index += count;
-        }
-        Err(Broken)
+    fn longest(&self) -> usize {
+        self.0.iter().rposition(|count| *count > 0).unwrap_or(0)
     }
 
     /// Returns what the decoder allocates for this code: a table of four bytes for each value of as many bits as the
-    /// longest code has, and for codes that are longer than the table two nodes of 16 bytes.
+    /// longest code has, and for codes that are longer than the table a tree.
     fn decoder_bytes(&self) -> u64 {
-        // The vectors themselves, twice while the list of groups grows.
-        const HEADER: u64 = 160;
-        let longest = self.counts.iter().rposition(|count| *count > 0).unwrap_or(0);
-        let in_tree: u64 =
-            self.counts[LONGEST_IN_TABLE + 1..].iter().map(|count| u64::from(*count)).sum();
         if self.is_single() {
-            HEADER
-        } else {
-            HEADER + (4 << longest.min(LONGEST_IN_TABLE)) + 32 * in_tree
+            return CODE_BYTES;
         }
+        let in_tree: usize = self.0[LONGEST_IN_TABLE + 1..].iter().sum();
+        CODE_BYTES + (4 << self.longest().min(LONGEST_IN_TABLE)) + TREE_BYTES * in_tree as u64
+    }
+}
+
+/// A Huffman code: for each value of as many bits as the longest has, a symbol (12 bits) and the bits that it takes (4).
+struct Code(Vec<u16>);
+
+impl Code {
+    /// One symbol, or two with one bit each.
+    fn simple(first: u32, second: Option<u32>) -> Self {
+        let bits = u16::from(second.is_some());
+        Self(
+            [Some(first), second]
+                .iter()
+                .flatten()
+                .map(|symbol| ((*symbol as u16) << 4) | bits)
+                .collect(),
+        )
+    }
+
+    /// The canonical code with a length for each symbol; 0 for those that do not occur.
+    fn new(of_symbols: &[u8]) -> Read<Self> {
+        let mut lengths = Lengths::default();
+        for length in of_symbols {
+            lengths.add(*length, 1);
+        }
+        let lengths = lengths.check()?;
+        let symbols = || (0..).zip(of_symbols).filter(|(_, length)| **length > 0);
+        if lengths.is_single() {
+            return Ok(Self(symbols().map(|(symbol, _): (u16, _)| symbol << 4).collect()));
+        }
+        // The next code of each length.
+        let mut next = [0_u16; LONGEST_CODE + 1];
+        for length in 1..=LONGEST_CODE {
+            next[length] = (next[length - 1] + lengths.0[length - 1] as u16) << 1;
+        }
+        let mut values = vec![0; 1 << lengths.longest()];
+        for (symbol, length) in symbols() {
+            let length = u16::from(*length);
+            let code = &mut next[usize::from(length)];
+            // The first bit of a code is the lowest.
+            let first = usize::from(code.reverse_bits() >> (16 - length));
+            *code += 1;
+            values[first..]
+                .iter_mut()
+                .step_by(1 << length)
+                .for_each(|value| *value = (symbol << 4) | length);
+        }
+        Ok(Self(values))
+    }
+
+    /// Returns whether there is only one symbol, which takes no bits.
+    fn is_single(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    /// Returns the symbol that these bits begin with, and how many of them it takes.
+    fn find(&self, bits: u64) -> (u32, u32) {
+        let value = u32::from(self.0[bits as usize & (self.0.len() - 1)]);
+        (value >> 4, value & 15)
+    }
+
+    fn read(&self, bits: &mut Bits) -> Read<u32> {
+        let (symbol, length) = self.find(bits.next());
+        bits.take(length)?;
+        Ok(symbol)
     }
 }
 
 /// Reads bits, the lowest of each byte first.
 struct Bits<'a> {
     bytes: &'a [u8],
-    /// The number of bits that were read.
+    /// The number of bits that were taken.
     at: usize,
+    /// How often bits were taken.
+    steps: u32,
 }
 
 impl Bits<'_> {
+    /// Returns the next bits, at least 57; zeros behind the end.
+    fn next(&self) -> u64 {
+        let bytes = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let next = bytes.first_chunk().map_or_else(
+            || bytes.iter().rev().fold(0, |next, byte| (next << 8) | u64::from(*byte)),
+            |bytes| u64::from_le_bytes(*bytes),
+        );
+        next >> (self.at % 8)
+    }
+
+    fn take(&mut self, bits: u32) -> Read<()> {
+        self.at += bits as usize;
+        self.steps += u32::from(bits > 0);
+        if self.at > 8 * self.bytes.len() {
+            Err(Stop::Broken)
+        } else if self.steps > MOST_STEPS {
+            Err(Stop::TooLong)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Reads a number of up to 24 bits.
     fn read(&mut self, bits: u32) -> Read<u32> {
-        let end = self.at + bits as usize;
-        if end > 8 * self.bytes.len() {
-            return Err(Broken);
-        }
-        let window = &self.bytes[self.at / 8..end.div_ceil(8)];
-        let value = window.iter().rev().fold(0, |value, byte| (value << 8) | u32::from(*byte));
-        let value = (value >> (self.at % 8)) & ((1 << bits) - 1);
-        self.at = end;
-        Ok(value)
+        let number = self.next() & ((1 << bits) - 1);
+        self.take(bits)?;
+        Ok(number as u32)
     }
 
     fn read_flag(&mut self) -> Read<bool> {
@@ -346,9 +486,80 @@ impl Bits<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use image::{DynamicImage, ImageFormat, RgbaImage};
 
     use super::*;
+    use crate::decode::Header;
+    use crate::{Limits, PixelError};
+
+    /// Writes a lossless stream, the lowest bit first.
+    #[derive(Default)]
+    struct Writer(Vec<bool>);
+
+    impl Writer {
+        fn write(&mut self, value: u32, bits: u32) {
+            self.0.extend((0..bits).map(|bit| (value >> bit) & 1 == 1));
+        }
+
+        /// Begins a transform with data for each block of four pixels.
+        fn transform(&mut self, kind: u32) {
+            self.write(1 | (kind << 1), 6);
+        }
+
+        /// Writes a code whose only symbol is 0.
+        fn zero(&mut self) {
+            self.write(0b0001, 4);
+        }
+
+        /// Writes a code of an alphabet with one symbol above 255, which takes no bits.
+        fn one_symbol(&mut self, symbol: u32, alphabet: u32) {
+            // Lengths are 1 (code 0), or 11 and more zeros (code 1).
+            self.write(0, 1 + 4);
+            for length in [0, 1, 0, 1] {
+                self.write(length, 3);
+            }
+            self.write(0, 1);
+            let mut zeros = |count: u32| self.write(1 | ((count - 11) << 1), 8);
+            zeros(128);
+            zeros(symbol - 128);
+            self.write(0, 1);
+            let rest = alphabet - symbol - 1;
+            if rest > 0 {
+                self.write(1 | ((rest - 11) << 1), 8);
+            }
+        }
+
+        fn bytes(&self) -> Vec<u8> {
+            let byte =
+                |bits: &[bool]| bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit));
+            self.0.chunks(8).map(byte).collect()
+        }
+    }
+
+    fn chunk(name: [u8; 4], data: &[u8]) -> Vec<u8> {
+        let mut chunk = [&name[..], &(data.len() as u32).to_le_bytes(), data].concat();
+        chunk.resize(chunk.len().next_multiple_of(2), 0);
+        chunk
+    }
+
+    /// Returns a file in the extended format, which has transparency.
+    fn extended((width, height): (u32, u32), chunks: &[u8]) -> Vec<u8> {
+        let mut header = vec![0x10, 0, 0, 0];
+        header.extend_from_slice(&(width - 1).to_le_bytes()[..3]);
+        header.extend_from_slice(&(height - 1).to_le_bytes()[..3]);
+        let body = [b"WEBP", &chunk(*b"VP8X", &header)[..], chunks].concat();
+        chunk(*b"RIFF", &body)
+    }
+
+    /// Returns a square file without colors, whose transparency is a lossless stream.
+    fn with_alpha(side: u32, stream: &Writer) -> Vec<u8> {
+        let alpha = chunk(*b"ALPH", &[&[1], &stream.bytes()[..]].concat());
+        extended((side, side), &[chunk(*b"VP8 ", &[]), alpha].concat())
+    }
 
     /// Pictures of the reference encoder: one with predictors, color transform, color cache and several groups, one
     /// with a palette, and a lossy one with compressed transparency.
@@ -358,39 +569,141 @@ mod tests {
         ("transparency", include_bytes!("../../tests/webp/transparency.webp")),
     ];
 
-    fn read(file: &[u8]) -> Read<u64> {
-        let streams = chunks(&file[12..]).filter(|(kind, _)| matches!(kind, b"VP8L" | b"ALPH"));
-        let (kind, content) = streams.last().expect("it is lossless");
-        let mut stream = Stream { bits: Bits { bytes: content, at: 0 }, allocated: 0 };
-        if &kind == b"VP8L" {
-            stream.read_picture()?;
+    /// Reads the stream of a still picture, which must not stop before the first pixel.
+    fn read(file: &[u8]) -> Option<u64> {
+        let picture = image::load_from_memory(file).expect("it decodes");
+        let size = (picture.width(), picture.height());
+        let chunk = chunks(file).find(|chunk| matches!(&chunk.name, b"VP8L" | b"ALPH"))?;
+        let mut stream = Stream::new(chunk.data());
+        let read = if &chunk.name == b"VP8L" {
+            stream.read_picture(size)
         } else {
             stream.bits.at = 8;
-            let picture = image::load_from_memory(file).expect("it decodes");
-            stream.read_until_first_pixel(picture.width(), picture.height())?;
-        }
-        Ok(stream.allocated)
+            stream.read_until_first_pixel(size.0, size.1)
+        };
+        read.ok().map(|()| stream.allocated)
+    }
+
+    /// Returns the bytes of tables that are added to the header.
+    fn counted(file: &[u8]) -> u64 {
+        let picture = image::load_from_memory(file).expect("it decodes");
+        bytes(file, (picture.width(), picture.height()), false)
     }
 
     #[test]
     fn ordinary_streams_are_understood_up_to_the_first_pixel() {
         for (name, file) in FILES {
-            let Ok(found) = read(file) else { panic!("{name}") };
+            let found = read(file).expect(name);
             assert!((1_000..2_000_000).contains(&found), "{name}: {found}");
-            assert_eq!(bytes(file), found, "{name}");
+            assert_eq!(counted(file), found, "{name}");
         }
         let mut file = std::io::Cursor::new(Vec::new());
         let picture =
             RgbaImage::from_fn(64, 64, |x, y| image::Rgba([x as u8, y as u8, 9, x as u8]));
         DynamicImage::ImageRgba8(picture).write_to(&mut file, ImageFormat::WebP).unwrap();
-        assert!(read(file.get_ref()).is_ok());
+        assert!(read(file.get_ref()).is_some());
+    }
+
+    /// Reads headers on a thread, so that a test can stop waiting.
+    fn read_within(time: Duration, file: Vec<u8>) -> Result<Header, PixelError> {
+        let (sender, receiver) = mpsc::channel();
+        let any_size = Limits { max_dimension: u32::MAX };
+        thread::spawn(move || sender.send(Header::read(&file, &any_size)));
+        receiver.recv_timeout(time).expect("it takes too long")
+    }
+
+    #[test]
+    fn a_stream_that_takes_no_bits_ends_at_once() {
+        // All pixels are copies of one pixel, or come from the cache.
+        for (cache, symbol) in [(0, 256), (4, 281)] {
+            let mut stream = Writer::default();
+            for kind in [0, 1] {
+                stream.transform(kind);
+                if cache > 0 {
+                    stream.write(1 | (cache << 1), 5);
+                } else {
+                    stream.write(0, 1);
+                }
+                stream.one_symbol(symbol, 280 + if cache > 0 { 1 << cache } else { 0 });
+                (0..4).for_each(|_| stream.zero());
+            }
+            for side in [16_384, 65_535] {
+                let read = read_within(Duration::from_secs(1), with_alpha(side, &stream));
+                assert!(read.is_ok(), "symbol {symbol}, side {side}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_transform_that_comes_again_breaks_the_stream() {
+        let mut stream = Writer::default();
+        for _ in 0..400_000 {
+            stream.transform(1);
+            stream.write(0, 1);
+            (0..5).for_each(|_| stream.zero());
+        }
+        let file = with_alpha(16_000, &stream);
+        let counted = bytes(&file, (16_000, 16_000), false);
+        assert_eq!(counted, BLOCK_BYTES * 4000 * 4000, "one transform");
+    }
+
+    #[test]
+    fn reading_ends_within_milliseconds_and_the_rest_counts_as_the_most() {
+        let mut stream = Writer::default();
+        // No transforms and no cache. All blocks have the last group.
+        stream.write(0, 2);
+        stream.write(1, 4);
+        stream.write(0, 1);
+        (0..2).for_each(|_| stream.write(0b101 | (0xff << 3), 11));
+        (0..3).for_each(|_| stream.zero());
+        for _ in 0..5 * MOST_GROUPS {
+            stream.zero();
+        }
+        let file = with_alpha(1000, &stream);
+        let started = Instant::now();
+        let counted = bytes(&file, (1000, 1000), false);
+        let took = started.elapsed();
+        assert!(took < Duration::from_millis(100), "{took:?}");
+        let all = u64::from(5 * MOST_GROUPS) * CODE_BYTES;
+        assert!(counted > all && counted < most_bytes(MOST_GROUPS, 0), "{counted}");
+    }
+
+    #[test]
+    fn the_stream_counts_that_the_decoder_takes() {
+        let (_, photo) = FILES[0];
+        let expected = counted(photo);
+        let picture = image::load_from_memory(photo).unwrap();
+        let canvas = (picture.width(), picture.height());
+        let stream = &photo[12..];
+        let frame = |(width, height): (u32, u32), stream: &[u8]| {
+            let mut frame = vec![0; 16];
+            frame[6..9].copy_from_slice(&(width - 1).to_le_bytes()[..3]);
+            frame[9..12].copy_from_slice(&(height - 1).to_le_bytes()[..3]);
+            chunk(*b"ANMF", &[&frame, stream].concat())
+        };
+        let file = |chunks: &[u8]| extended(canvas, chunks);
+        let other = chunk(*b"VP8 ", &[0; 8]);
+        // Of a still picture, the first that is not in a frame, or else one in the first frame.
+        let behind = file(&[&frame(canvas, &other)[..], stream].concat());
+        assert_eq!(bytes(&behind, canvas, false), expected);
+        let within = file(&[other.clone(), frame(canvas, stream)].concat());
+        assert_eq!(bytes(&within, canvas, false), expected);
+        // Of an animation, the one that its first frame begins with, if it is of the size of a frame on the canvas.
+        assert_eq!(bytes(&file(&frame(canvas, stream)), canvas, true), expected);
+        assert_eq!(bytes(&behind, canvas, true), 0);
+        for size in [(canvas.0, canvas.1 - 1), (canvas.0 + 1, canvas.1), (1 << 24, 1 << 24)] {
+            assert_eq!(bytes(&file(&frame(size, stream)), canvas, true), 0, "{size:?}");
+        }
     }
 
     #[test]
     fn a_broken_stream_counts_up_to_the_break() {
         let (_, photo) = FILES[0];
-        let whole = bytes(photo);
-        let counted: Vec<_> = (0..photo.len()).step_by(7).map(|end| bytes(&photo[..end])).collect();
+        let whole = counted(photo);
+        let size = image::load_from_memory(photo).expect("it decodes");
+        let size = (size.width(), size.height());
+        let cut = |end: usize| bytes(&photo[..end], size, false);
+        let counted: Vec<_> = (0..photo.len()).step_by(7).map(cut).collect();
         assert!(
             counted.is_sorted() && counted.first() == Some(&0) && counted.last() == Some(&whole)
         );

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use image::{DynamicImage, ImageFormat};
-use retouch_pixels::decode::decode;
+use retouch_pixels::decode::{check_still, decode};
 use retouch_pixels::{Limits, PixelError};
 
 use super::fixture;
@@ -48,6 +48,34 @@ fn a_decompression_bomb_is_refused_by_its_header() {
         let expected = PixelError::TooLarge { width: 30_000, height: 30_000, max_dimension: 6000 };
         assert_eq!(error, expected);
         assert!(took < Duration::from_millis(10), "it took {took:?}");
+    }
+}
+
+#[test]
+fn a_file_of_nothing_but_chunks_is_refused_at_once() {
+    let png = [&bomb(16)[..33], &b"\0\0\0\0junk\0\0\0\0".repeat(2_000_000)].concat();
+    let mut webp = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0".to_vec();
+    webp.extend(b"EXIF\0\0\0\0".repeat(3_000_000));
+    let length = webp.len() as u32 - 8;
+    webp[4..8].copy_from_slice(&length.to_le_bytes());
+    for bytes in [png, webp] {
+        let started = Instant::now();
+        let error = refused(&bytes);
+        assert_eq!(check_still(&bytes), Ok(()));
+        let took = started.elapsed();
+        assert!(error.to_string().ends_with("it has too many chunks"), "{error}");
+        assert!(took < Duration::from_millis(10), "it took {took:?}");
+    }
+}
+
+#[test]
+fn padding_behind_a_file_does_no_harm() {
+    for format in [ImageFormat::Png, ImageFormat::WebP] {
+        let mut bytes = Cursor::new(Vec::new());
+        DynamicImage::new_rgba8(16, 16).write_to(&mut bytes, format).expect("it encodes");
+        let mut bytes = bytes.into_inner();
+        bytes.resize(2_000_000, 0);
+        assert!(decode(&bytes, &Limits::default()).is_ok(), "{format:?}");
     }
 }
 
