@@ -271,15 +271,15 @@ async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result
     .await
 }
 
-/// Returns the order of a payment: the one with this checkout page or, if we did not record the page, the one that it names.
-/// We crashed before, or two pages were opened for one order.
+/// Returns the order of a payment: the one with this checkout page or, if we crashed before recording the page,
+/// the one that we attached to it.
 async fn find(conn: &mut PgConnection, payment: &Payment) -> sqlx::Result<Option<OrderId>> {
     if let Some(intent) = &payment.payment_intent {
         lock_payment(conn, intent).await?;
     }
     sqlx::query_scalar!(
         r#"select id as "id: OrderId" from orders
-           where session = $1 or id = $2 order by session = $1 desc nulls last limit 1"#,
+           where session = $1 or (session is null and id = $2) order by session nulls last limit 1"#,
         payment.session,
         payment.order.map(OrderId::uuid),
     )

