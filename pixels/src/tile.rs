@@ -221,11 +221,11 @@ impl OutputLayout {
         (lanczos::reach(scale as usize, factor as usize) as u32).div_ceil(scale) + of_colors
     }
 
-    /// Returns the part of a tile that the result of its region looks at, in pixels of the tile.
-    fn window(&self, region: &Region) -> Region {
+    /// Returns the columns and rows of a tile that the result of its region looks at.
+    fn window(&self, region: &Region) -> (Range<u32>, Range<u32>) {
         let reach = Self::reach(self.scale, self.factor).min(self.padding);
         let around = |length: u32| self.padding - reach..self.padding + length + reach;
-        Region { x: around(region.width()), y: around(region.height()) }
+        (around(region.width()), around(region.height()))
     }
 }
 

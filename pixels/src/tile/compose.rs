@@ -21,8 +21,7 @@ pub fn compose(
     layout: OutputLayout,
     channels: Channels,
 ) -> Result<Vec<u8>, PixelError> {
-    let window = layout.window(region);
-    keep_colors(&mut output, &tile.colors(), layout.scale, &window)?;
+    keep_colors(&mut output, &tile.colors(), layout.scale, layout.window(region))?;
     let colors = region_of(&output, region, layout)?;
     let alpha = match (&tile.alpha, alpha_output) {
         (Alpha::Opaque, _) if channels == Channels::Rgb => return Ok(colors),
@@ -95,7 +94,7 @@ fn mixed(
     region: &Region,
     layout: OutputLayout,
 ) -> Result<Vec<u8>, PixelError> {
-    keep_colors(&mut output, &tile.gray(own), layout.scale, &layout.window(region))?;
+    keep_colors(&mut output, &tile.gray(own), layout.scale, layout.window(region))?;
     let computed = region_of(&output, region, layout)?;
     let certain = alpha::certain_values(own, tile.width);
     let (factor, padding) = (layout.factor as usize, layout.padding as usize);

@@ -10,7 +10,6 @@ use std::ops::Range;
 use ndarray::Array4;
 use rayon::prelude::*;
 
-use super::Region;
 use crate::PixelError;
 
 /// How far the average reaches in one pass, in input pixels. Two passes reach twice as far and have no corners. A longer
@@ -33,8 +32,8 @@ type Weighted = [i32; 4];
 /// Corrects the output of an upscaler, bytes `[1, h * scale, w * scale, 3]`, by its drift from the input, bytes
 /// `[1, h, w, 3]`. A net of scale 1 may be meant to change colors: its output stays as it is.
 ///
-/// Neither looks at nor changes what lies outside `window`, which is in input pixels: there the net saw the border of its
-/// input. The corrections of windows that overlap agree [`COLOR_REACH`] away from their borders.
+/// Neither looks at nor changes what lies outside a window of columns and rows, in input pixels: there the net saw the
+/// border of its input. The corrections of windows that overlap agree [`COLOR_REACH`] away from their borders.
 ///
 /// # Errors
 /// [`PixelError::InvalidOutput`] if the output has another shape or is not contiguous.
@@ -42,7 +41,7 @@ pub fn keep_colors(
     output: &mut Array4<u8>,
     input: &Array4<u8>,
     scale: u32,
-    window: &Region,
+    (columns, rows): (Range<u32>, Range<u32>),
 ) -> Result<(), PixelError> {
     let (scale, (_, height, width, _)) = (scale as usize, input.dim());
     if scale == 1 {
@@ -57,8 +56,8 @@ pub fn keep_colors(
     let (Some(output), Some(input)) = (output.as_slice_mut(), input.as_slice()) else {
         return Err(invalid(&shape));
     };
-    let columns = window.x.start as usize..window.x.end as usize;
-    let tile = Tile { width, scale, columns, rows: window.y.start as usize..window.y.end as usize };
+    let [columns, rows] = [columns, rows].map(|it| it.start as usize..it.end as usize);
+    let tile = Tile { width, scale, columns, rows };
     let mut drift = tile.weighted_drift(output, input.as_chunks().0);
     for _ in 0..2 {
         sum_along_rows(&mut drift, tile.columns.len());
@@ -239,8 +238,7 @@ mod tests {
     /// Corrects with a window of everything.
     fn keep_all(output: &mut Array4<u8>, input: &Array4<u8>, scale: u32) -> Result<(), PixelError> {
         let (_, height, width, _) = input.dim();
-        let whole = Region { x: 0..width as u32, y: 0..height as u32 };
-        keep_colors(output, input, scale, &whole)
+        keep_colors(output, input, scale, (0..width as u32, 0..height as u32))
     }
 
     fn apart(one: &Array4<u8>, other: &Array4<u8>) -> u8 {
@@ -297,7 +295,6 @@ mod tests {
         let right = net(&input, 4, |sample, _, x| sample.saturating_add((x % 3) as u8 + 4));
         let (mut whole, mut part) = (right.clone(), right.clone());
         keep_all(&mut whole, &input, 4).unwrap();
-        let window = Region { x: 10..40, y: 8..50 };
         let is_inside = |x: usize, y: usize, by: usize| {
             (40 + by..160 - by).contains(&x) && (32 + by..200 - by).contains(&y)
         };
@@ -305,7 +302,7 @@ mod tests {
         for ((_, y, x, _), sample) in part.indexed_iter_mut() {
             *sample = if is_inside(x, y, 0) { *sample } else { 0 };
         }
-        keep_colors(&mut part, &input, 4, &window).unwrap();
+        keep_colors(&mut part, &input, 4, (10..40, 8..50)).unwrap();
         for ((_, y, x, c), sample) in part.indexed_iter() {
             let expected = if is_inside(x, y, COLOR_REACH as usize * 4) {
                 whole[[0, y, x, c]]

@@ -219,8 +219,8 @@ impl Tiles<'_> {
             let resize = move || {
                 let reach = (MARGIN + COLOR_REACH).min(padding);
                 let around = |length: u32| padding - reach..padding + length + reach;
-                let window = Region { x: around(part.width()), y: around(part.height()) };
-                tile::keep_colors(&mut output, &own, scale, &window)?;
+                let window = (around(part.width()), around(part.height()));
+                tile::keep_colors(&mut output, &own, scale, window)?;
                 resize_back(&output, &part, padding, scale, factor)
             };
             let tile = pixels.run(resize).await??;
