@@ -41,7 +41,7 @@ TOLERANCE = 0.15
 SEEDS = 20
 TOOL = "remove-background"
 MODEL = "u2netp"
-PHOTO = REPO / "worker" / "tests" / "photos" / "coffee.jpg"
+PHOTO = REPO / "pixels" / "tests" / "photos" / "coffee.jpg"
 
 
 def run(seconds=LOAD_SECONDS, load=LOAD, seed=1):
