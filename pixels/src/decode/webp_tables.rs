@@ -23,7 +23,7 @@ enum Stop {
 type Read<T> = Result<T, Stop>;
 
 /// How often bits are taken from a stream. The reference encoder, compressing a photo of 36 megapixels as well as it can,
-/// needs 400,000 up to the codes and 540,000 in all. The worst stream takes 14 ns for each on a slow server.
+/// needs 400,000 up to the codes and 540,000 in all. The worst stream that was found takes 18 ns for each.
 const MOST_STEPS: u32 = 800_000;
 /// The longest side of a lossless picture (3.4).
 const MAX_SIDE: u32 = 1 << 14;
