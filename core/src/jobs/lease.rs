@@ -17,6 +17,9 @@ use crate::{JobId, WorkerId, db, storage};
 
 /// Renews the leases that `worker` still holds on `jobs` and returns those jobs. The others were canceled or
 /// claimed by another worker and must be stopped.
+///
+/// A job whose row is locked keeps its lease as it is: whoever cancels it, and hangs, must not cost the worker its other
+/// leases. The sweeper skips locked rows, too.
 pub async fn renew(
     pool: &PgPool,
     worker: WorkerId,
@@ -25,11 +28,14 @@ pub async fn renew(
 ) -> sqlx::Result<Vec<JobId>> {
     let jobs: Vec<_> = jobs.iter().map(|id| id.uuid()).collect();
     sqlx::query_scalar!(
-        // In the order of the ids, like whoever cancels many jobs: another order could deadlock.
-        r#"update jobs set lease_until = now() + $3
-           where id in (select id from jobs where id = any($2) and lease_owner = $1 and state = 'running'
-                        order by id for update)
-           returning id as "id: JobId""#,
+        r#"with held as (
+               select id from jobs where id = any($2) and lease_owner = $1 and state = 'running'
+           ), free as (
+               select id from jobs where id in (select id from held) for update skip locked
+           ), renewed as (
+               update jobs set lease_until = now() + $3 from free where jobs.id = free.id
+           )
+           select id as "id!: JobId" from held"#,
         worker.uuid(),
         &jobs,
         db::interval(lease),

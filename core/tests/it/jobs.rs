@@ -101,6 +101,38 @@ async fn finish_twice_debits_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_locked_job_does_not_cost_its_worker_the_other_leases(pool: PgPool) {
+    always_reachable(&pool).await;
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    let locked = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let other = submit(&pool, &paid(bob, image(&pool, None, bob, b"y").await)).await;
+    let worker = WorkerId::new();
+    for _ in 0..2 {
+        jobs::claim(&pool, worker, &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    // An API process that cancels the job, and hangs.
+    let mut connection = pool.acquire().await.unwrap();
+    let mut hanging = connection.begin().await.unwrap();
+    sqlx::query("select from jobs where id = $1 for update")
+        .bind(locked.uuid())
+        .execute(&mut *hanging)
+        .await
+        .unwrap();
+    let both = [locked, other];
+    let renewed = jobs::renew(&pool, worker, &both, LEASE);
+    let renewed = tokio::time::timeout(Duration::from_secs(5), renewed).await;
+    let mut held = renewed.expect("it does not wait for the lock").unwrap();
+    held.sort_by_key(|job| job.uuid());
+    assert_eq!(held, both, "both are still the worker's");
+    assert!(jobs::sweep(&pool, NO_LEASE).await.unwrap().requeued.is_empty());
+    hanging.rollback().await.unwrap();
+    assert_eq!(jobs::sweep(&pool, NO_LEASE).await.unwrap().requeued, [locked]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn concurrent_workers_claim_a_job_once(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
