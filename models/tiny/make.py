@@ -587,7 +587,7 @@ def write_enlarged(session: onnxruntime.InferenceSession, name: str, factors: li
     write_resampled(large, folder, "golden", factors, border)
     if name == "upscale-fixed":
         original = np.pad(picture, ((border, border), (border, border), (0, 0)), "reflect")
-        write_resampled(with_colors_of(original, large.round(), scale), folder, "tool", factors, border)
+        write_resampled(with_colors_of(original, rounded(large), scale), folder, "tool", factors, border)
     check_tensors(session, name, picture, scale)
 
 
@@ -612,7 +612,12 @@ def with_colors_of(original: np.ndarray, large: np.ndarray, scale: int) -> np.nd
     for channel in range(3):
         across = np.stack([np.interp(at[1], np.arange(columns), row) for row in drift[:, :, channel]])
         planes.append(np.stack([np.interp(at[0], np.arange(rows), column) for column in across.T]).T)
-    return (large + np.stack(planes, -1)).clip(0, 255).round().astype(np.float32)
+    return rounded((large + np.stack(planes, -1)).clip(0, 255)).astype(np.float32)
+
+
+def rounded(samples: np.ndarray) -> np.ndarray:
+    """Rounds halves up, as graphs with u8 outputs do; numpy rounds them to even numbers."""
+    return np.floor(samples + 0.5)
 
 
 def write_resampled(large: np.ndarray, folder: Path, kind: str, factors: list[int], border: int) -> None:

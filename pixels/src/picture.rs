@@ -52,9 +52,9 @@ impl Picture {
         self
     }
 
-    /// Lets a gray picture take colors, under a profile that describes them. It stays gray if its profile cannot be made
-    /// one of RGB samples.
-    pub fn lose_gray(&mut self) {
+    /// Lets a gray picture take colors, and makes its profile one of RGB samples. The picture stays gray if that is
+    /// impossible.
+    pub fn allow_colors(&mut self) {
         let Some(profile) = &self.icc else {
             self.gray = false;
             return;

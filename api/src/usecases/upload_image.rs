@@ -59,12 +59,14 @@ pub async fn upload_with(
     metadata: Metadata,
     idempotency_key: Option<String>,
 ) -> Result<Image, ApiError> {
-    if let Some(image) = earlier(app, &uploader, &file, idempotency_key.as_deref()).await? {
+    decode::check_still(&file)?;
+    let content_sha256 = sha256_of(&file).await?;
+    let key = idempotency_key.as_deref();
+    if let Some(image) = earlier(app, &uploader, &content_sha256, key).await? {
         return Ok(image);
     }
     check_room(app, &uploader, file.len() as i64).await?;
     let limits = Limits { max_dimension };
-    decode::check_still(&file)?;
     let (readable, mut memory) = readable(app, &file, &limits).await?;
     let keeps_marks = app.credentials.may_mark();
     if keeps_marks {
@@ -74,17 +76,15 @@ pub async fn upload_with(
     }
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
-    let (sent, owner) = (file.clone(), uploader.clone());
     let prepare = move || {
-        let content_sha256 = Sha256::digest(&file).to_vec();
         let exif = metadata.of(&file);
         let picture = upload::prepare(&readable, &limits, is_shown, exif.as_ref())?;
         // After the picture has proved to be one: its metadata is about to be dropped.
         let provenance = if keeps_marks { provenance(&file) } else { None };
-        Ok::<_, PixelError>((picture, content_sha256, provenance))
+        Ok::<_, PixelError>((picture, provenance))
     };
     let (prepared, mut memory) = app.decoders.run_in(memory, prepare).await?;
-    let (picture, content_sha256, provenance) = prepared?;
+    let (picture, provenance) = prepared?;
     let has_preview = picture.preview.is_some();
     let preview_bytes = picture.preview.as_ref().map_or(0, Bytes::len);
     memory.shrink_to(picture.bytes.len() + picture.thumbnail.len() + preview_bytes);
@@ -108,7 +108,7 @@ pub async fn upload_with(
         name,
         content_type: picture.content_type,
         content_sha256,
-        upload_key: idempotency_key.clone(),
+        upload_key: idempotency_key,
         size_bytes,
         width: picture.width as i32,
         height: picture.height as i32,
@@ -118,7 +118,8 @@ pub async fn upload_with(
     match db::within(images::insert(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
         InsertOutcome::Repeated => {
-            let image = earlier(app, &owner, &sent, idempotency_key.as_deref()).await?;
+            let (key, content) = (new.upload_key.as_deref(), &new.content_sha256);
+            let image = earlier(app, &new.uploader, content, key).await?;
             return image.ok_or(ApiError::NotFound("Image"));
         }
         InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
@@ -141,20 +142,20 @@ pub async fn upload_with(
 async fn earlier(
     app: &App,
     uploader: &Uploader,
-    file: &Bytes,
+    content_sha256: &[u8],
     idempotency_key: Option<&str>,
 ) -> Result<Option<Image>, ApiError> {
     let (Uploader::User(owner), Some(key)) = (uploader, idempotency_key) else { return Ok(None) };
-    let Some((id, content_sha256)) = db::within(images::uploaded(&app.pool, *owner, key)).await?
-    else {
-        return Ok(None);
-    };
-    let file = file.clone();
-    let sent = tokio::task::spawn_blocking(move || Sha256::digest(&file)).await;
-    if sent.map_err(anyhow::Error::new)?[..] != content_sha256[..] {
-        return Err(ApiError::IdempotencyKeyReused);
+    match db::within(images::uploaded(&app.pool, *owner, key)).await? {
+        None => Ok(None),
+        Some((_, earlier)) if earlier != content_sha256 => Err(ApiError::IdempotencyKeyReused),
+        Some((id, _)) => Ok(db::within(images::get(&app.pool, id)).await?),
     }
-    Ok(db::within(images::get(&app.pool, id)).await?)
+}
+
+async fn sha256_of(file: &Bytes) -> anyhow::Result<Vec<u8>> {
+    let file = file.clone();
+    Ok(tokio::task::spawn_blocking(move || Sha256::digest(&file).to_vec()).await?)
 }
 
 /// Returns the size of the upright picture in an uploaded file, in pixels.

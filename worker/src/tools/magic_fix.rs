@@ -163,7 +163,7 @@ pub async fn magic_fix(
     }
     if picture.gray && mode.needs_words() {
         // The prompt may ask for a color.
-        picture.lose_gray();
+        picture.allow_colors();
     }
     let region_count = assignments.iter().map(|assignment| assignment.regions.len() as u32).sum();
     is_painting.store(true, Ordering::Relaxed);
