@@ -59,6 +59,28 @@ test('an upload whose page was left continues in the shell, and navigates only o
   expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
 });
 
+test('an upload whose answer was lost is sent again with the same key', async () => {
+  const { finish, router } = await startUpload();
+  const keys: (string | null)[] = [];
+  server.use(
+    http.post('*/api/images/upload', ({ request }) => {
+      keys.push(request.headers.get('Idempotency-Key'));
+      return keys.length < 2 ? HttpResponse.error() : HttpResponse.json(uploaded, { status: 201 });
+    }),
+  );
+  finish(HttpResponse.error());
+  const again = async () => {
+    const send = await screen.findByRole('button', { name: 'Upload' });
+    await waitFor(() => expect(send).toBeEnabled());
+    await userEvent.click(send);
+  };
+  await again();
+  await waitFor(() => expect(keys).toHaveLength(1));
+  await again();
+  await waitFor(() => expect(router.state.location.pathname).toBe('/magic/image-new'));
+  expect(keys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), keys[0]]);
+});
+
 test('picking a stored picture meanwhile keeps it picked', async () => {
   const { router, finish } = await startUpload();
   await userEvent.click(screen.getByRole('button', { name: /^Image of/ }));

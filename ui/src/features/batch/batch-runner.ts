@@ -2,11 +2,12 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool } from '@/features/catalog/tool';
 import { secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
-import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
+import { ApiError, api, isProblem, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { queryKeys } from '@/lib/query-keys';
+import { sendImage } from '@/lib/send-image';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { msg, t } from '@/lib/translate';
 import { withRetries } from '@/lib/with-retries';
@@ -162,15 +163,15 @@ class BatchRunner {
   }
 
   private async upload(item: BatchItem, signal: AbortSignal): Promise<Image> {
-    const { id, file } = item;
+    const { file } = item;
     if (!file) throw new Error('The file is no longer available');
     const onProgress = (fraction: number) => this.set(item, { state: { kind: 'uploading', fraction } });
-    const { body } = await this.withRetries(item, signal, () => {
+    const image = await this.withRetries(item, signal, () => {
       onProgress(0);
-      return sendFile('/api/images/upload', file, { headers: { 'Idempotency-Key': id }, signal, onProgress });
+      return sendImage(file, { signal, onProgress });
     });
     void this.queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
-    return JSON.parse(await body.text());
+    return image;
   }
 
   private withRetries<T>(item: BatchItem, signal: AbortSignal, call: () => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { create } from 'zustand';
-import { sendFile } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
+import { sendImage } from '@/lib/send-image';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import type { PauseCause, withRetries } from '@/lib/with-retries';
@@ -61,16 +61,10 @@ export async function send(queryClient: QueryClient, id: string, repeat = once) 
   const onProgress = (fraction: number) => setUploadState(id, { kind: 'sending', fraction });
   const onPause = (cause: PauseCause) => setUploadState(id, { kind: 'paused', cause });
   try {
-    const { body } = await repeat(stop.signal, onPause, () => {
+    const image = await repeat(stop.signal, onPause, () => {
       onProgress(0);
-      return sendFile('/api/images/upload', upload.file, {
-        // An upload whose answer was lost is not stored twice.
-        headers: { 'Idempotency-Key': id },
-        onProgress,
-        signal: stop.signal,
-      });
+      return sendImage(upload.file, { onProgress, signal: stop.signal });
     });
-    const image: Image = JSON.parse(await body.text());
     setUploadState(id, { kind: 'done', image });
     // Not awaited: the new image's page does not need the list. Many uploads do not ask for it all at once.
     const cancelRefetch = !useUploads.getState().uploads.some(isUnfinished);
