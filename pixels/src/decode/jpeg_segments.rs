@@ -1,9 +1,15 @@
 //! The segments of a JPEG before its first scan (ITU-T T.81, B.1).
 
+use memchr::memmem;
+
 use crate::PixelError;
 
 /// The largest sampling factor (T.81, B.2.2).
 const MAX_SAMPLING: u8 = 4;
+/// The most segments and fill bytes before the first scan. Cameras write fewer than a thousand.
+const MAX_STEPS: usize = 1 << 16;
+/// The end marker is in the last bytes of an ordinary file.
+const TAIL: usize = 1 << 10;
 
 /// What the segments before the first scan say.
 pub(super) struct JpegSegments<'a> {
@@ -25,7 +31,7 @@ impl<'a> JpegSegments<'a> {
     /// Walks the segments, because metadata may contain a thumbnail with its own markers.
     ///
     /// # Errors
-    /// [`PixelError::Unreadable`] if the file has no frame header or no end marker. Without an end marker, the decoder
+    /// [`PixelError::Unreadable`] if the file has no frame header, no end marker, or more than [`MAX_STEPS`] segments. Without an end marker, the decoder
     /// would silently fill the rest with gray, and the user would pay for a picture whose lower half is gray.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PixelError> {
         let mut found = Self {
@@ -38,7 +44,12 @@ impl<'a> JpegSegments<'a> {
             metadata: 0,
         };
         let mut rest = bytes.get(2..).unwrap_or_default();
+        let mut steps = 0;
         let scan = loop {
+            steps += 1;
+            if steps > MAX_STEPS {
+                return Err(PixelError::Unreadable("it has too many segments".to_owned()));
+            }
             let (marker, segment, after) = match rest {
                 [0xff, 0xff, ..] => {
                     rest = &rest[1..];
@@ -74,8 +85,10 @@ impl<'a> JpegSegments<'a> {
             rest = after;
         };
         // In a scan the byte `ff` is always escaped, so `ff d9` is the real end marker.
-        let is_whole = |scan: &[u8]| scan.windows(2).rev().any(|pair| pair == [0xff, 0xd9]);
-        if !is_whole(scan.unwrap_or(bytes)) {
+        let has_end = |part: &[u8]| memmem::find(part, &[0xff, 0xd9]).is_some();
+        let scan_bytes = scan.unwrap_or(bytes);
+        let tail = &scan_bytes[scan_bytes.len().saturating_sub(TAIL)..];
+        if !has_end(tail) && !has_end(scan_bytes) {
             return Err(PixelError::Unreadable("it is truncated".to_owned()));
         }
         match scan {
