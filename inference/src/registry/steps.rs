@@ -57,6 +57,25 @@ impl LoadStep {
             Self::Tiling => "tiling",
         }
     }
+
+    /// Returns true if unchanged files may pass the step later: it needs memory, the disk or the device.
+    pub(crate) const fn may_pass_later(self) -> bool {
+        match self {
+            Self::Memory
+            | Self::Checksum
+            | Self::Open
+            | Self::Precision
+            | Self::Batch
+            | Self::WarmUp => true,
+            Self::Bindings
+            | Self::Manifest
+            | Self::Files
+            | Self::Contract
+            | Self::Placement
+            | Self::Golden
+            | Self::Tiling => false,
+        }
+    }
 }
 
 impl fmt::Display for LoadStep {

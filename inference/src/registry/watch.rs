@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::{error, info};
 
@@ -17,11 +17,35 @@ use super::table::{Slot, Table};
 use crate::bindings::{Bindings, Scope};
 use crate::manifest::{Manifest, Task};
 
+/// The pauses before a refused model is loaded again, although its files have not changed.
+const FIRST_RETRY: Duration = Duration::from_mins(1);
+const LONGEST_RETRY: Duration = Duration::from_hours(1);
+
 /// The result of checking a model's files.
 struct Checked {
-    /// The checked files. The result holds until they change.
+    /// The checked files. The result holds until they change or a retry is due.
     stamps: Stamps,
     outcome: Result<ModelHandle, Problem>,
+    retry: Option<Retry>,
+}
+
+/// When to load a model again that was refused for a reason that may pass, such as a lack of memory.
+#[derive(Clone, Copy)]
+struct Retry {
+    at: Instant,
+    pause: Duration,
+}
+
+impl Retry {
+    /// Returns the retry after a refusal, which doubles the pause of `last`.
+    fn after(problem: &Problem, last: Option<Self>, time: Instant) -> Option<Self> {
+        let pause = last.map_or(FIRST_RETRY, |last| (last.pause * 2).min(LONGEST_RETRY));
+        problem.step.may_pass_later().then(|| Self { at: time + pause, pause })
+    }
+
+    fn is_due(self, time: Instant) -> bool {
+        self.at <= time
+    }
 }
 
 /// Keeps a registry in step with its files, starting from what [`Registry::open`] read.
@@ -45,7 +69,10 @@ impl Watcher {
             if let Some(model) = slot.model.get() {
                 metrics::gauge!("retouch_model_refused", "model" => slot.name.clone()).set(0.0);
                 let stamps = snapshot.stamps(&slot.name);
-                checked.insert(slot.name.clone(), Checked { stamps, outcome: Ok(model.clone()) });
+                checked.insert(
+                    slot.name.clone(),
+                    Checked { stamps, outcome: Ok(model.clone()), retry: None },
+                );
             }
         }
         Self { registry, bindings, checked, applied: snapshot.clone(), seen: snapshot }
@@ -57,30 +84,33 @@ impl Watcher {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if self.poll().await {
+            if self.poll(Instant::now()).await {
                 on_change(&self.registry);
             }
         }
     }
 
-    /// Takes a snapshot and applies it if it differs from the applied one and equals that of the last poll: files that
-    /// are still being written are left alone. Returns true if the registry changed.
-    pub async fn poll(&mut self) -> bool {
+    /// Takes a snapshot, at `time`, and applies it if it differs from the applied one and equals that of the last poll: files that
+    /// are still being written are left alone. Loads a refused model again once its retry is due. Returns true if the
+    /// registry changed.
+    pub async fn poll(&mut self, time: Instant) -> bool {
         let (registry, last) = (Arc::clone(&self.registry), self.bindings.clone());
         let take = move || Snapshot::take(&registry.models_dir, registry.device(), Some(&last));
         let Ok(now) = tokio::task::spawn_blocking(take).await else { return false };
         let is_settled = now == self.seen;
         self.seen = now.clone();
-        if !is_settled || now == self.applied {
+        let mut retries = self.checked.values().filter_map(|checked| checked.retry);
+        let is_retry_due = retries.any(|retry| retry.is_due(time));
+        if !is_settled || now == self.applied && !is_retry_due {
             return false;
         }
-        let is_changed = self.apply(&now).await;
+        let is_changed = self.apply(&now, time).await;
         self.applied = now;
         is_changed
     }
 
     /// Brings the table in line with the files, as far as they are valid. Returns false if nothing changed.
-    async fn apply(&mut self, now: &Snapshot) -> bool {
+    async fn apply(&mut self, now: &Snapshot, time: Instant) -> bool {
         let old = self.registry.table();
         let mut problems = Vec::new();
         match now.tools.clone().and_then(|text| Bindings::parse(&text)) {
@@ -91,7 +121,7 @@ impl Watcher {
                 reason,
             }),
         }
-        self.check_models(now, &old).await;
+        self.check_models(now, &old, time).await;
         let new = self.build_table(&old, problems);
         let swapped = swaps(&old, &new);
         let is_same_selector = match (&old.selector, &new.selector) {
@@ -107,21 +137,24 @@ impl Watcher {
         true
     }
 
-    /// Loads the models that are bound on this device and whose files have changed.
-    async fn check_models(&mut self, now: &Snapshot, old: &Table) {
+    /// Loads the models that are bound on this device and whose files have changed, or whose retry is due.
+    async fn check_models(&mut self, now: &Snapshot, old: &Table, time: Instant) {
         let names = self.bindings.models_on(self.registry.device());
         let names: Vec<_> = names.into_iter().map(str::to_owned).collect();
         self.checked.retain(|name, _| names.contains(name));
         for name in names {
             let stamps = now.stamps(&name);
-            if self.checked.get(&name).is_some_and(|checked| checked.stamps == stamps) {
+            let last = self.checked.get(&name).filter(|checked| checked.stamps == stamps);
+            let last_retry = last.and_then(|checked| checked.retry);
+            if last.is_some() && !last_retry.is_some_and(|retry| retry.is_due(time)) {
                 continue;
             }
             let outcome = self.check_model(&name, old).await;
-            if let Err(problem) = &outcome {
+            let retry = outcome.as_ref().err().and_then(|problem| {
                 report_refusal(problem);
-            }
-            self.checked.insert(name, Checked { stamps, outcome });
+                Retry::after(problem, last_retry, time)
+            });
+            self.checked.insert(name, Checked { stamps, outcome, retry });
         }
     }
 

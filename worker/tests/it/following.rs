@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_inference::bindings::Demand;
@@ -27,9 +28,13 @@ pub async fn following(models: &Path) -> (Arc<Registry>, Watcher) {
 
 /// Polls often enough to notice a change, to see that it has settled, and to apply it.
 pub async fn settle(watcher: &mut Watcher) -> bool {
+    settle_at(watcher, Instant::now()).await
+}
+
+async fn settle_at(watcher: &mut Watcher, time: Instant) -> bool {
     let mut changed = false;
     for _ in 0..3 {
-        changed |= watcher.poll().await;
+        changed |= watcher.poll(time).await;
     }
     changed
 }
@@ -69,7 +74,7 @@ async fn a_file_that_is_still_being_written_is_left_alone() {
     let bytes = next.bytes();
     for end in [10, 100, bytes.len() - 1] {
         fs::write(folder.join("made.onnx"), &bytes[..end]).unwrap();
-        assert!(!watcher.poll().await, "at {end} bytes");
+        assert!(!watcher.poll(Instant::now()).await, "at {end} bytes");
     }
     next.write(models.path(), "made");
     assert!(settle(&mut watcher).await);
@@ -120,6 +125,33 @@ async fn a_refused_model_is_not_loaded_again_until_it_changes() {
     good.write(models.path(), "made");
     assert!(settle(&mut watcher).await);
     assert_eq!((serving(&registry), problems(&registry)), (vec![good.sha256()], vec![]));
+}
+
+#[tokio::test]
+async fn a_model_that_was_refused_for_a_passing_reason_is_loaded_again_later() {
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    let next = Model::new(2.0);
+    let file = next.write(models.path(), "made").join("made.onnx");
+    let written_at = fs::metadata(&file).unwrap().modified().unwrap();
+    // What the disk returns, and not the files as the watcher sees them.
+    let reads = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(written_at).unwrap();
+    };
+    reads(&vec![0; next.bytes().len()]);
+    assert!(settle(&mut watcher).await);
+    assert!(problems(&registry)[0].starts_with("made: checksum: "), "{:?}", problems(&registry));
+    let refused_at = Instant::now();
+    let mut after =
+        async |secs| settle_at(&mut watcher, refused_at + Duration::from_secs(secs)).await;
+    assert!(!after(61).await, "it is refused again");
+    reads(&next.bytes());
+    assert!(!after(120).await, "the pause doubles");
+    assert!(after(182).await);
+    assert_eq!((serving(&registry), problems(&registry)), (vec![next.sha256()], vec![]));
 }
 
 #[tokio::test]

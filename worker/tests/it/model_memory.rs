@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use ndarray::Array4;
@@ -371,7 +371,7 @@ async fn a_swap_that_does_not_fit_beside_the_old_model_keeps_it_if_the_new_one_i
     let before = infer(&old).await;
 
     replace(models.path(), &Model { weight: -1.0, ..first.clone() });
-    while !watcher.poll().await {}
+    while !watcher.poll(Instant::now()).await {}
     let problem = registry.problems().pop().unwrap();
     assert_eq!(problem.step, LoadStep::Golden, "{problem}");
     assert!(!old.is_loaded(), "both do not fit, so the old one gave way for the check");
@@ -382,7 +382,7 @@ async fn a_swap_that_does_not_fit_beside_the_old_model_keeps_it_if_the_new_one_i
 
     let good = Model { weight: 1.5, ..first };
     replace(models.path(), &good);
-    while !watcher.poll().await {}
+    while !watcher.poll(Instant::now()).await {}
     let serving = registry.model_for(demand).await.unwrap();
     assert_eq!(serving.identity().sha256, good.sha256());
     assert!(serving.is_loaded() && registry.memory().held() <= 100 << 20);
