@@ -22,6 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Unread events per job. A subscriber that falls further behind polls instead.
 const CHANNEL_CAPACITY: usize = 16;
 
+/// The most jobs whose progress is remembered, more than ever run at once. Beyond, all is forgotten until workers report again.
+const MAX_PROGRESS: usize = 10_000;
+
 /// The event streams that an account may have open in this process: tabs and programs, each of which takes a connection.
 const MAX_STREAMS: usize = 50;
 
@@ -214,8 +217,16 @@ impl JobEvents {
                 {
                     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
                     match event.progress {
-                        Some(latest) => drop(progress.insert(event.job, latest)),
-                        None => drop(progress.remove(&event.job)),
+                        Some(latest) => {
+                            // Events come in no particular order: progress that follows the end of its job stays.
+                            if progress.len() >= MAX_PROGRESS {
+                                progress.clear();
+                            }
+                            progress.insert(event.job, latest);
+                        }
+                        None => {
+                            progress.remove(&event.job);
+                        }
                     }
                 }
                 channels.send(event);
