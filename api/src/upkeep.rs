@@ -9,34 +9,48 @@ use tokio::time::MissedTickBehavior;
 
 use crate::state::App;
 
-/// The time between looks for jobs that no worker can run.
-const UNSERVED_INTERVAL: Duration = Duration::from_secs(15);
+/// The time between rounds. Workers look for lost jobs every second; this is for the time when none runs.
+const INTERVAL: Duration = Duration::from_secs(15);
+/// The length of a lease, as far as the API knows: after an outage, workers have this long to renew theirs. They try every
+/// five seconds at least, however long their leases are.
+const LEASE: Duration = Duration::from_mins(1);
 
-/// Records that the database is reachable, and ends jobs that no worker can run, until the process stops.
+/// Records that the database is reachable, requeues jobs that lost their worker, and ends those that no worker can run,
+/// until the process stops.
 pub async fn run(app: App) {
     let stop = app.stopping.clone();
-    let both =
-        async { tokio::join!(jobs::keep_recording_reachable(&app.pool), end_unserved(&app)) };
+    let both = async { tokio::join!(jobs::keep_recording_reachable(&app.pool), end_jobs(&app)) };
     stop.run_until_cancelled(both).await;
 }
 
-async fn end_unserved(app: &App) {
-    let mut rounds = tokio::time::interval(UNSERVED_INTERVAL);
+async fn end_jobs(app: &App) {
+    let mut rounds = tokio::time::interval(INTERVAL);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         rounds.tick().await;
+        match db::within(jobs::sweep(&app.pool, LEASE)).await {
+            Ok(swept) => {
+                for job in swept.all() {
+                    tracing::warn!(job.id = %job, "Job {job} lost its worker");
+                    publish(app, JobEvent::changed(job)).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "Cannot look for jobs that lost their worker"),
+        }
         match db::within(jobs::end_unserved(&app.pool, UNSERVED_AFTER)).await {
             Ok(ended) => {
                 for job in ended {
                     tracing::warn!(job.id = %job, "No worker has served job {job} for {UNSERVED_AFTER:?}; it failed");
-                    if let Err(error) =
-                        app.queue.publish(JobEvent::ended(job, JobState::Failed)).await
-                    {
-                        tracing::debug!(%error, "Cannot publish an event of job {job}");
-                    }
+                    publish(app, JobEvent::ended(job, JobState::Failed)).await;
                 }
             }
             Err(error) => tracing::warn!(%error, "Cannot look for jobs that no worker serves"),
         }
+    }
+}
+
+async fn publish(app: &App, event: JobEvent) {
+    if let Err(error) = app.queue.publish(event).await {
+        tracing::debug!(%error, "Cannot publish an event of a job");
     }
 }

@@ -36,9 +36,12 @@ const RETRY_TIME: Duration = Duration::from_mins(15);
 /// The longest pause between two tries.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The server ends a statement after this time, a wait for a lock sooner, and a session that holds locks without doing
-/// anything as well.
+/// anything as well. It closes the connection of a client whose machine or network is gone within two minutes, not hours;
+/// over a Unix socket the keepalives do nothing.
 const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
-                               set idle_in_transaction_session_timeout = '60s'";
+                               set idle_in_transaction_session_timeout = '60s'; \
+                               set tcp_keepalives_idle = 60; set tcp_keepalives_interval = 15; \
+                               set tcp_keepalives_count = 4";
 
 /// Waits for `call` for up to [`CALL_TIMEOUT`].
 ///

@@ -15,7 +15,7 @@
 //! | arrow | file |
 //! |---|---|
 //! | submit, and the job's turn | `submit.rs` |
-//! | claim, fair queueing, suspects | `claim.rs` |
+//! | claim, fair queueing, suspects | `claim.rs`, `suspect_right.rs` |
 //! | renewing leases, handing back, lost workers | `lease.rs` |
 //! | telling outages from lost workers | `reachability.rs` |
 //! | retries and their backoff | `retry.rs` |
@@ -33,6 +33,7 @@ mod reachability;
 mod retention;
 mod retry;
 mod submit;
+mod suspect_right;
 mod typical;
 mod unserved;
 
@@ -44,8 +45,7 @@ use crate::{ImageId, JobId, UserId};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 pub use claim::{
-    Claimed, Isolation, MAX_ATTEMPTS, PATIENCE, SuspectRight, Suspects, claim, queued_by_class,
-    suspects,
+    Claimed, Isolation, MAX_ATTEMPTS, PATIENCE, Suspects, claim, queued_by_class, suspects,
 };
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
@@ -62,6 +62,7 @@ pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, repeated,
     submit, submit_as,
 };
+pub use suspect_right::with_suspect_right;
 pub use typical::{TypicalTime, typical_times};
 pub use unserved::{UNSERVED_AFTER, end_unserved};
 

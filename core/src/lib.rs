@@ -50,5 +50,5 @@ pub mod workers;
 
 pub use clock::Clock;
 pub use id::{
-    ApiKeyId, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,
+    ApiKeyId, Attempt, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,
 };

@@ -8,7 +8,7 @@ use retouch_core::images::{self, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage};
 use retouch_core::users::{self, SignIn, User};
-use retouch_core::{ImageId, JobId, ResultId, UserId};
+use retouch_core::{Attempt, ImageId, JobId, ResultId, UserId, WorkerId};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -70,6 +70,11 @@ pub async fn always_reachable(pool: &PgPool) {
         .execute(pool)
         .await
         .expect("updated");
+}
+
+/// Returns the first attempt at a job.
+pub const fn first_attempt(job: JobId, worker: WorkerId) -> Attempt {
+    Attempt { job, worker, number: 1 }
 }
 
 /// Returns the keys of all objects, in order.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool};
 use retouch_core::db::{self, DatabaseError};
-use retouch_core::jobs::{self, Claimed, Isolation, SuspectRight, Suspects};
+use retouch_core::jobs::{self, Claimed, Isolation, Suspects};
 use retouch_core::queue::Handler;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -219,23 +219,21 @@ impl Consumer {
         suspects: Suspects,
         stop: &CancellationToken,
     ) -> Result<Option<bool>, DatabaseError> {
-        let Some(right) = db::within(SuspectRight::take(&self.runner.pool)).await? else {
-            return Ok(None);
-        };
-        let ran = if suspects == Suspects::Due {
-            // Waits for the running jobs. Nothing else starts here until the suspect has ended.
-            match stop.run_until_cancelled(self.slots.acquire_many(self.slot_count)).await {
-                Some(Ok(_all)) => self.run_alone(classes, modes, stop).await,
-                _ => Ok(None),
+        let run = async {
+            if suspects == Suspects::Due {
+                // Waits for the running jobs. Nothing else starts here until the suspect has ended.
+                match stop.run_until_cancelled(self.slots.acquire_many(self.slot_count)).await {
+                    Some(Ok(_all)) => self.run_alone(classes, modes, stop).await,
+                    _ => Ok(None),
+                }
+            } else {
+                match self.slots.try_acquire_many(self.slot_count) {
+                    Ok(_all) => self.run_alone(classes, modes, stop).await,
+                    Err(_) => Ok(None),
+                }
             }
-        } else {
-            match self.slots.try_acquire_many(self.slot_count) {
-                Ok(_all) => self.run_alone(classes, modes, stop).await,
-                Err(_) => Ok(None),
-            }
         };
-        db::within(right.give_back()).await?;
-        ran
+        jobs::with_suspect_right(&self.runner.pool, self.lease, run).await?.unwrap_or(Ok(None))
     }
 
     async fn run_alone(

@@ -359,7 +359,7 @@ impl JobRunner {
     /// Records the result, retrying while the database is unavailable; recording twice has no further effect. Returns
     /// true if the result is recorded.
     async fn record_result(&self, job: &Claimed, result: &NewResult) -> bool {
-        let recorded = db::retry(|| jobs::finish(&self.pool, self.worker, job.id, result)).await;
+        let recorded = db::retry(|| jobs::finish(&self.pool, job.as_attempt(), result)).await;
         match recorded {
             Ok(Finish::Done) => {
                 metrics::counter!("retouch_jobs_done_total", "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
@@ -392,13 +392,11 @@ impl JobRunner {
                 let is_lost = self.registry.runs().device_lost().is_some();
                 let cause =
                     if is_lost && cause == Cause::Fault { Cause::DeviceLost } else { cause };
-                db::retry(|| jobs::retry(&self.pool, self.worker, job, cause, &failure)).await
+                db::retry(|| jobs::retry(&self.pool, job, cause, &failure)).await
             }
-            Disposition::Fail => {
-                db::retry(|| jobs::fail(&self.pool, self.worker, job.id, &failure))
-                    .await
-                    .map(|ours| if ours { Retry::Failed } else { Retry::LeaseLost })
-            }
+            Disposition::Fail => db::retry(|| jobs::fail(&self.pool, job.as_attempt(), &failure))
+                .await
+                .map(|ours| if ours { Retry::Failed } else { Retry::LeaseLost }),
         };
         match outcome {
             Ok(Retry::Queued) => {
@@ -425,7 +423,7 @@ impl JobRunner {
 
     /// Hands a job back to the queue, so that another worker can run it.
     async fn hand_back(&self, job: &Claimed) {
-        match db::retry(|| jobs::hand_back(&self.pool, self.worker, job.id)).await {
+        match db::retry(|| jobs::hand_back(&self.pool, job.as_attempt())).await {
             Ok(true) => tracing::info!("Handed job {} back", job.id),
             Ok(false) => tracing::info!("Lost the lease on job {}", job.id),
             Err(error) => tracing::error!(%error, "Cannot hand job {} back", job.id),
@@ -434,6 +432,7 @@ impl JobRunner {
         if let Err(error) = self.queue.ring(class, job.id).await {
             tracing::warn!(%error, "Cannot ring the doorbell for job {}", job.id);
         }
+        self.doom_objects(job).await;
     }
 
     async fn doom_objects(&self, job: &Claimed) {

@@ -51,7 +51,10 @@ impl Leases {
     /// Starts to renew the lease of `job`.
     pub fn hold(&self, job: JobId) -> Lease {
         let lost = Arc::new(CancellationToken::new());
-        self.lock().insert(job, lost.clone());
+        // This process claimed the job again, so an attempt that still runs here lost it, in an outage for example.
+        if let Some(earlier) = self.lock().insert(job, lost.clone()) {
+            earlier.cancel();
+        }
         Lease { job, all: self.clone(), lost }
     }
 
@@ -167,7 +170,9 @@ mod tests {
         let (leases, job) = (Leases::default(), JobId::new());
         let first = leases.hold(job);
         let second = leases.hold(job);
+        assert!(first.lost().is_cancelled());
         drop(first);
+        assert!(!second.lost().is_cancelled());
         assert!(leases.contains(job));
         leases.revoke(job);
         assert!(second.lost().is_cancelled());

@@ -66,8 +66,8 @@ impl Sweeper {
             tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
             metrics::counter!("retouch_jobs_dead_total").increment(1);
         }
-        for job in swept.requeued.iter().chain(&swept.interrupted).chain(&swept.failed) {
-            self.queue.publish(JobEvent::changed(*job)).await?;
+        for job in swept.all() {
+            self.queue.publish(JobEvent::changed(job)).await?;
         }
         Ok(())
     }

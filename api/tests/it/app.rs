@@ -21,7 +21,7 @@ use retouch_credentials::Verifier;
 use retouch_standins::issuer::Issuer;
 use retouch_standins::redis_server::RedisServer;
 use retouch_standins::stripe::StripeStandIn;
-use retouch_standins::testing::{Bucket, new_result};
+use retouch_standins::testing::{Bucket, first_attempt, new_result};
 use serde_json::Value;
 use sqlx::PgPool;
 use tower::ServiceExt;
@@ -191,12 +191,12 @@ impl TestApp {
             source: said.source.map(|source| source.uri()),
             ..new_result(job, 1)
         };
-        jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();
+        jobs::finish(&self.pool, first_attempt(job, self.worker), &made).await.unwrap();
     }
 
     /// Fails a job like a worker.
     pub async fn fail(&self, job: JobId, failure: &Failure) {
-        assert!(jobs::fail(&self.pool, self.worker, job, failure).await.unwrap());
+        assert!(jobs::fail(&self.pool, first_attempt(job, self.worker), failure).await.unwrap());
         self.publish(job).await;
     }
 

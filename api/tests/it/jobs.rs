@@ -94,6 +94,25 @@ async fn canceling_a_run_costs_nothing_and_ends_the_waiting_request(pool: PgPool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_lost_the_last_worker_does_not_stay_running(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let image = app.upload("ada").await;
+    start(&app, &image).await;
+    let job = app.claim().await.unwrap().id;
+    retouch_standins::testing::always_reachable(&app.pool).await;
+    sqlx::query("update jobs set lease_until = now()").execute(&app.pool).await.unwrap();
+    // No worker runs, so nobody else looks for it.
+    let upkeep = tokio::spawn(retouch_api::upkeep::run(app.app.clone()));
+    let path = format!("/api/jobs/{job}");
+    retouch_standins::testing::eventually(Duration::from_secs(10), "it is queued", async || {
+        let job = app.get(&path).by(&app.token("ada")).send().await.json();
+        (job["state"] == "queued").then_some(())
+    })
+    .await;
+    upkeep.abort();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn jobs_of_other_users_cannot_be_seen_or_canceled(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let image = app.upload("ada").await;

@@ -14,7 +14,7 @@ use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Failure, Isolation};
 use retouch_core::results::NewResult;
 use retouch_core::{JobId, WorkerId, storage};
-use retouch_standins::testing::{eventually, new_result, object_keys};
+use retouch_standins::testing::{eventually, first_attempt, new_result, object_keys};
 use serde_json::json;
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -334,7 +334,7 @@ async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
         let job = job.await.id;
         let lost = storage::result_key(job, 1);
         let made = NewResult { object_key: lost.clone(), ..new_result(job, 1) };
-        jobs::finish(&app.pool, worker, job, &made).await.unwrap();
+        jobs::finish(&app.pool, first_attempt(job, worker), &made).await.unwrap();
         lost
     };
     let (answer, lost) = tokio::join!(request, worker);

@@ -4,18 +4,17 @@
 use sqlx::PgPool;
 
 use crate::results::NewResult;
-use crate::{EventId, JobId, WorkerId};
+use crate::{Attempt, EventId};
 
 /// Marks the job done, records the result, releases the hold and debits the price: all of it or nothing.
-/// Returns false if `worker` no longer holds the lease.
+/// Returns false if the attempt no longer holds the lease.
 ///
 /// One statement instead of a transaction: a crash cannot separate the parts, and the payer's lock is not held
-/// over several round trips. The lease is the fence: only the worker that holds it can finish the job, and
+/// over several round trips. The lease is the fence: only the attempt that holds it can finish the job, and
 /// only once. Two constraints back it up: a second debit or a second result of the same job is an error.
 pub(crate) async fn finish_and_debit(
     pool: &PgPool,
-    worker: WorkerId,
-    job: JobId,
+    Attempt { job, worker, number }: Attempt,
     made: &NewResult,
 ) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
@@ -26,7 +25,7 @@ pub(crate) async fn finish_and_debit(
                select u.id, u.credits from users u join jobs j on j.owner_id = u.id where j.id = $2 for update of u
            ), ended as (
                update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
-               where id = $2 and state = 'running' and lease_owner = $1
+               where id = $2 and state = 'running' and lease_owner = $1 and attempt = $18
                  and (owner_id is null or exists (select from payer))
                returning id, image_id, owner_id, tool, factor, mode, prompt, cost
            ), recorded as (
@@ -78,6 +77,7 @@ pub(crate) async fn finish_and_debit(
         made.source,
         EventId::new().uuid(),
         EventId::new().uuid(),
+        number,
     )
     .fetch_one(pool)
     .await

@@ -15,15 +15,14 @@
 //! A *suspect* is a job whose worker vanished, or lost its device, while it ran (`losses > 0`). Its picture may kill the
 //! process that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
 //! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. In the whole fleet one worker at a
-//! time has the right to run a suspect ([`SuspectRight`]); the others continue to claim jobs.
+//! time has the right to run a suspect ([`super::with_suspect_right`]); the others continue to claim jobs.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
 
 use super::tool_from_columns;
-use crate::advisory_lock::{self, AdvisoryLock};
-use crate::{ImageId, JobId, UserId, WorkerId, db};
+use crate::{Attempt, ImageId, JobId, UserId, WorkerId, db};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 /// Which jobs a worker can take.
@@ -37,7 +36,7 @@ pub enum Isolation {
     Alone,
 }
 
-/// The most attempts a job gets before it fails, not counting those that an outage interrupted.
+/// The most attempts a job gets before it fails, not counting interrupted ones.
 pub const MAX_ATTEMPTS: i32 = 3;
 
 /// How long a paid suspect waits while other paid jobs are ready.
@@ -54,26 +53,13 @@ pub enum Suspects {
     Due,
 }
 
-/// The right to run suspects, which one worker of the fleet has at a time.
-pub struct SuspectRight(advisory_lock::Held);
-
-impl SuspectRight {
-    /// Takes the right; `None` if another worker has it.
-    pub async fn take(pool: &PgPool) -> sqlx::Result<Option<Self>> {
-        Ok(AdvisoryLock::Suspects.try_take(pool).await?.map(Self))
-    }
-
-    /// Gives the right back.
-    pub async fn give_back(self) -> sqlx::Result<()> {
-        self.0.release_now().await.map(drop)
-    }
-}
-
 /// A job that a worker has claimed.
 #[derive(Clone, Debug)]
 pub struct Claimed {
     /// Its id.
     pub id: JobId,
+    /// The worker that claimed it.
+    pub worker: WorkerId,
     /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
     /// The uploaded image.
@@ -94,12 +80,19 @@ pub struct Claimed {
     pub tier: Tier,
     /// The number of this attempt, from 1.
     pub attempt: i32,
-    /// How many attempts before it were interrupted by an outage.
+    /// How many attempts before it do not count, because an outage interrupted them or their worker handed the job back.
     pub interruptions: i32,
     /// Seconds since submission.
     pub waited_secs: f64,
     /// The trace of the request that submitted it; see [`crate::telemetry::continue_trace`].
     pub traceparent: Option<String>,
+}
+
+impl Claimed {
+    /// Returns what identifies this attempt.
+    pub const fn as_attempt(&self) -> Attempt {
+        Attempt { job: self.id, worker: self.worker, number: self.attempt }
+    }
 }
 
 /// How many jobs of a class one claim considers: more than other claims can be taking at the same moment.
@@ -108,7 +101,8 @@ const CANDIDATES: i64 = 64;
 /// Claims the next job of `classes` in fair order and leases it to `worker` for `lease`.
 ///
 /// Takes only Magic Fixes of `modes`, the modes this worker has a model for. Counts the attempt before
-/// anything touches the picture. Returns `None` if no job is available. To claim suspects, hold the [`SuspectRight`].
+/// anything touches the picture. Returns `None` if no job is available. To claim suspects, hold the
+/// right to run them ([`super::with_suspect_right`]).
 pub async fn claim(
     pool: &PgPool,
     worker: WorkerId,
@@ -169,6 +163,7 @@ pub async fn claim(
     let tool = tool_from_columns(row.id, row.tool, row.factor, row.mode)?;
     Ok(Some(Claimed {
         id: row.id,
+        worker,
         owner: row.owner,
         image: row.image,
         object_key: row.object_key,

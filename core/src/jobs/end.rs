@@ -4,21 +4,19 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
 use crate::webhooks::announce::announce_ended;
-use crate::{ImageId, JobId, UserId, WorkerId, credits, db};
+use crate::{Attempt, ImageId, JobId, UserId, credits, db};
 
-/// Fails the job and releases its hold. Returns false if `worker` no longer held the lease.
-pub async fn fail(
-    pool: &PgPool,
-    worker: WorkerId,
-    job: JobId,
-    failure: &Failure,
-) -> sqlx::Result<bool> {
+/// Fails the job and releases its hold. Returns false if `attempt` no longer held the lease.
+pub async fn fail(pool: &PgPool, attempt: Attempt, failure: &Failure) -> sqlx::Result<bool> {
+    let Attempt { job, worker, number } = attempt;
     let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
     let leased = sqlx::query!(
-        "select id from jobs where id = $2 and state = 'running' and lease_owner = $1 for update",
-        worker.uuid(),
+        "select id from jobs
+         where id = $1 and state = 'running' and lease_owner = $2 and attempt = $3 for update",
         job.uuid(),
+        worker.uuid(),
+        number,
     )
     .fetch_optional(&mut *tx)
     .await?;

@@ -4,27 +4,22 @@ use sqlx::PgPool;
 
 use crate::credits::debit::finish_and_debit;
 use crate::results::NewResult;
-use crate::{JobId, WorkerId, db, storage};
+use crate::{Attempt, db, storage};
 
 /// The outcome of finishing a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The job is done, its result recorded and its price debited.
     Done,
-    /// The worker no longer held the lease: the result is discarded and its objects are doomed.
+    /// The attempt no longer held the lease: the result is discarded and its objects are doomed.
     LeaseLost,
 }
 
 /// Marks the job done, records the result and debits the price, all at once.
 ///
 /// Safe to repeat with the same `made`: a worker that lost the answer gets [`Finish::Done`] again.
-pub async fn finish(
-    pool: &PgPool,
-    worker: WorkerId,
-    job: JobId,
-    made: &NewResult,
-) -> sqlx::Result<Finish> {
-    if finish_and_debit(pool, worker, job, made).await? {
+pub async fn finish(pool: &PgPool, attempt: Attempt, made: &NewResult) -> sqlx::Result<Finish> {
+    if finish_and_debit(pool, attempt, made).await? {
         return Ok(Finish::Done);
     }
     let mut tx = db::begin(pool).await?;

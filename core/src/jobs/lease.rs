@@ -13,7 +13,7 @@ use super::end::{end_without_result, lock_payer};
 use super::reachability::LONGEST_GAP;
 use super::retry::MAX_INTERRUPTIONS;
 use super::{Failure, JobState};
-use crate::{JobId, WorkerId, db, storage};
+use crate::{Attempt, JobId, WorkerId, db, storage};
 
 /// Renews the leases that `worker` still holds on `jobs` and returns those jobs. The others were canceled or
 /// claimed by another worker and must be stopped.
@@ -45,13 +45,18 @@ pub async fn renew(
 }
 
 /// Requeues an unfinished job without counting the attempt, for a worker that is shutting down. Returns false
-/// if `worker` no longer held the lease.
-pub async fn hand_back(pool: &PgPool, worker: WorkerId, job: JobId) -> sqlx::Result<bool> {
+/// if the attempt no longer held the lease.
+pub async fn hand_back(
+    pool: &PgPool,
+    Attempt { job, worker, number }: Attempt,
+) -> sqlx::Result<bool> {
     let handed = sqlx::query!(
-        "update jobs set state = 'queued', attempt = attempt - 1, lease_owner = null, lease_until = null
-         where id = $2 and lease_owner = $1 and state = 'running'",
-        worker.uuid(),
+        // The number of the attempt is used up: it is part of the keys of the objects that the attempt wrote.
+        "update jobs set state = 'queued', interruptions = interruptions + 1, lease_owner = null, lease_until = null
+         where id = $1 and lease_owner = $2 and state = 'running' and attempt = $3",
         job.uuid(),
+        worker.uuid(),
+        number,
     )
     .execute(pool)
     .await?;
@@ -67,6 +72,13 @@ pub struct Sweep {
     pub interrupted: Vec<JobId>,
     /// Failed, because that was the last attempt.
     pub failed: Vec<JobId>,
+}
+
+impl Sweep {
+    /// Returns all of them.
+    pub fn all(&self) -> impl Iterator<Item = JobId> {
+        [&self.requeued, &self.interrupted, &self.failed].into_iter().flatten().copied()
+    }
 }
 
 /// Requeues jobs whose lease expired, or fails them after the last attempt. `lease` is the length of a lease.

@@ -11,7 +11,7 @@ use sqlx::PgPool;
 
 use super::Failure;
 use super::claim::{Claimed, MAX_ATTEMPTS};
-use crate::{WorkerId, db};
+use crate::db;
 
 /// The most attempts that outages may interrupt before the job fails. With [`retry_delay`] that is 16 minutes.
 pub const MAX_INTERRUPTIONS: i32 = 20;
@@ -51,7 +51,7 @@ pub enum Retry {
     Queued,
     /// That was the last attempt; the job has failed.
     Failed,
-    /// The worker no longer held the lease.
+    /// The attempt no longer held the lease.
     LeaseLost,
 }
 
@@ -61,7 +61,6 @@ pub enum Retry {
 /// Safe to repeat: a worker that lost the answer gets [`Retry::LeaseLost`], even if it runs the next attempt by then.
 pub async fn retry(
     pool: &PgPool,
-    worker: WorkerId,
     job: &Claimed,
     cause: Cause,
     failure: &Failure,
@@ -80,7 +79,7 @@ pub async fn retry(
                returning jobs.id
            )
            select exists (select from queued) as "queued!" from held"#,
-        worker.uuid(),
+        job.worker.uuid(),
         job.id.uuid(),
         cause == Cause::Outage,
         db::interval(retry_delay(count(job, cause))),
@@ -95,7 +94,7 @@ pub async fn retry(
         None => Ok(Retry::LeaseLost),
         Some(held) if held.queued => Ok(Retry::Queued),
         Some(_) => {
-            let failed = super::fail(pool, worker, job.id, failure).await?;
+            let failed = super::fail(pool, job.as_attempt(), failure).await?;
             Ok(if failed { Retry::Failed } else { Retry::LeaseLost })
         }
     }

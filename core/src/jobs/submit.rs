@@ -331,9 +331,11 @@ async fn insert(
                       ) as own
            ), job as (
                insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode,
-                                 prompt, mask_sha256, exact_mask, traceparent, turn)
+                                 prompt, mask_sha256, exact_mask, traceparent, turn, created_at)
                select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $16, $12,
-                      coalesce(greatest(served.now, served.before, served.own), 0) + 1
+                      coalesce(greatest(served.now, served.before, served.own), 0) + 1,
+                      -- Not the start of the transaction, which waited for the owner's lock: `take_owed` compares it.
+                      clock_timestamp()
                from picture, queued, served
                where $15 and not exists (select from earlier)
                  and ($14::bigint is null or total < $14)

@@ -9,7 +9,7 @@ use retouch_core::credits::{self, PACKS};
 use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results;
 use retouch_core::{JobId, ResultId, UserId, WorkerId, accounts, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, adjust, image, new_result, user};
+use retouch_standins::testing::{Bucket, adjust, first_attempt, image, new_result, user};
 use sqlx::{Connection, PgPool};
 
 const NO_AGE: Duration = Duration::ZERO;
@@ -54,7 +54,7 @@ async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, 
             bucket.storage.put(key, "image/png", Bytes::from_static(b"x")).await.unwrap();
         }
     }
-    jobs::finish(pool, worker, job, &made).await.unwrap();
+    jobs::finish(pool, first_attempt(job, worker), &made).await.unwrap();
     (job, made.id)
 }
 

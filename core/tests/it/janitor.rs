@@ -14,7 +14,8 @@ use retouch_core::results::{self, Filter};
 use retouch_core::storage::{self, Page, Storage};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, audit, janitor};
 use retouch_standins::testing::{
-    Bucket, always_reachable, eventually, image, new_result, object_keys, user, waits_for_a_lock,
+    Bucket, always_reachable, eventually, first_attempt, image, new_result, object_keys, user,
+    waits_for_a_lock,
 };
 use sqlx::{Acquire, PgPool};
 
@@ -96,7 +97,7 @@ async fn only_our_own_old_unreferenced_objects_are_orphans(pool: PgPool) {
     let job = submit(&pool, &run(ada, kept, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
     put(storage, &keys_of_attempt(job, 1)).await;
-    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
     let running = submit(&pool, &run(ada, kept, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
     put(storage, &keys_of_attempt(running, 1)).await;
@@ -157,6 +158,33 @@ async fn an_upload_that_took_too_long_is_not_inserted(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn objects_that_the_store_does_not_delete_hold_up_no_others(pool: PgPool) {
+    let (bucket, stray) = (Bucket::start().await, ImageId::new());
+    // The store keeps objects in files, and cannot delete a folder as one. More of them than fit into a batch.
+    let undeletable = (0..40).map(|n| format!("images/{n}"));
+    for key in undeletable.clone() {
+        put(&bucket.storage, &[format!("{key}/original")]).await;
+        let doom = "insert into doomed_objects (object_key) values ($1)";
+        sqlx::query(doom).bind(key).execute(&pool).await.unwrap();
+    }
+    let keys = keys_of(stray);
+    put(&bucket.storage, &keys).await;
+    let doom = "insert into doomed_objects (object_key) select unnest($1::text[])";
+    sqlx::query(doom).bind(&keys).execute(&pool).await.unwrap();
+    let error = janitor::delete_doomed(&pool, &bucket.storage).await.unwrap_err();
+    assert!(format!("{error:#}").starts_with("deleting objects: "), "{error:#}");
+    // The whole first batch failed, which looks like an outage of the store, so this round ended.
+    janitor::delete_doomed(&pool, &bucket.storage).await.unwrap_err();
+    let left = object_keys(&bucket.storage).await;
+    assert!(keys.iter().all(|key| !left.contains(key)), "{left:?}");
+    assert_eq!(left.len(), 40);
+    let due = "select count(*) from doomed_objects where since <= now()";
+    assert_eq!(sqlx::query_scalar::<_, i64>(due).fetch_one(&pool).await.unwrap(), 0);
+    let waiting = execute(&pool, "delete from doomed_objects where since > now()").await;
+    assert_eq!(waiting, 40, "they are tried again later");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_doomed_object_that_a_row_refers_to_is_kept(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
@@ -197,9 +225,13 @@ async fn old_jobs_are_deleted_unless_something_refers_to_them(pool: PgPool) {
         claim(&pool, worker).await.unwrap();
         let failure = Failure { code: "x".into(), detail: String::new() };
         match ends {
-            "failed" => drop(jobs::fail(&pool, worker, job, &failure).await.unwrap()),
+            "failed" => {
+                jobs::fail(&pool, first_attempt(job, worker), &failure).await.unwrap();
+            }
             "cancelled" => drop(jobs::cancel(&pool, job).await.unwrap()),
-            _ => drop(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap()),
+            _ => drop(
+                jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap(),
+            ),
         }
         (picture, job)
     };
@@ -342,7 +374,7 @@ async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) 
     let picture = image(&pool, None, ada, b"x").await;
     let job = submit(&pool, &run(ada, picture, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
     execute(&pool, "update images set expires_at = now() - interval '1 second'").await;
     execute(&pool, "update results set created_at = now() - interval '59 minutes'").await;
     assert_eq!(images::delete_expired(&pool).await.unwrap(), 0);
@@ -369,7 +401,7 @@ async fn a_result_can_be_deleted_while_the_janitor_deletes_its_image(pool: PgPoo
     let picture = image(&pool, None, ada, b"x").await;
     let job = submit(&pool, &run(ada, picture, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
     let result = results::for_job(&pool, job).await.unwrap()[0].id;
     // Deleting an image changes its jobs first and then deletes their results.
     let mut connection = pool.acquire().await.unwrap();

@@ -4,17 +4,18 @@ mod fair_queue;
 mod outages;
 mod suspects;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, NewJob, QueueLimit,
-    SubmitError, Submitted, Suspects,
+    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_INTERRUPTIONS, NewJob,
+    QueueLimit, SubmitError, Submitted, Suspects,
 };
 use retouch_core::results::{self, Filter};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage};
 use retouch_standins::testing::{
-    ISSUER, always_reachable, image, new_result, sign_in, user, waits_for_a_lock,
+    ISSUER, always_reachable, first_attempt, image, new_result, sign_in, user, waits_for_a_lock,
 };
 use sqlx::{Acquire, PgPool};
 
@@ -71,7 +72,10 @@ async fn a_paid_run_is_held_then_debited(pool: PgPool) {
     let worker = WorkerId::new();
     let claimed = claim(&pool, worker).await.unwrap();
     assert_eq!((claimed.id, claimed.attempt, claimed.image), (job, 1, picture));
-    assert_eq!(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(), Finish::Done);
+    assert_eq!(
+        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap(),
+        Finish::Done
+    );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     let results = results::list(&pool, Filter { image: Some(picture), ..Filter::default() }).await;
     let results = results.unwrap();
@@ -87,13 +91,13 @@ async fn finish_twice_debits_once(pool: PgPool) {
     claim(&pool, worker).await.unwrap();
     let result = new_result(job, 1);
     let both = tokio::join!(
-        jobs::finish(&pool, worker, job, &result),
-        jobs::finish(&pool, worker, job, &result)
+        jobs::finish(&pool, first_attempt(job, worker), &result),
+        jobs::finish(&pool, first_attempt(job, worker), &result)
     );
     // Finishing with the same result again means that the first answer got lost.
     assert_eq!((both.0.unwrap(), both.1.unwrap()), (Finish::Done, Finish::Done));
     assert_eq!(
-        jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(),
+        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap(),
         Finish::LeaseLost
     );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
@@ -165,11 +169,14 @@ async fn a_worker_that_lost_its_lease_cannot_finish_the_job(pool: PgPool) {
         .unwrap();
     assert_eq!(second.attempt, 2);
     assert_eq!(
-        jobs::finish(&pool, lost, job, &new_result(job, 1)).await.unwrap(),
+        jobs::finish(&pool, first_attempt(job, lost), &new_result(job, 1)).await.unwrap(),
         Finish::LeaseLost
     );
     assert_eq!(state(&pool, job).await, JobState::Running);
-    assert_eq!(jobs::finish(&pool, other, job, &new_result(job, 2)).await.unwrap(), Finish::Done);
+    assert_eq!(
+        jobs::finish(&pool, second.as_attempt(), &new_result(job, 2)).await.unwrap(),
+        Finish::Done
+    );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     let doomed: Vec<String> =
         sqlx::query_scalar("select object_key from doomed_objects order by 1")
@@ -178,6 +185,36 @@ async fn a_worker_that_lost_its_lease_cannot_finish_the_job(pool: PgPool) {
             .unwrap();
     let keys = [storage::result_preview_key, storage::result_thumbnail_key, storage::result_key];
     assert_eq!(doomed, keys.map(|key_of| key_of(job, 1)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_attempt_cannot_end_the_next_one_of_the_same_worker(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let worker = WorkerId::new();
+    let first = claim(&pool, worker).await.unwrap();
+    // What the sweeper does after an outage; the worker may still run the job.
+    sqlx::query(
+        "update jobs set state = 'queued', interruptions = 1, lease_owner = null, lease_until = null",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    let second = claim(&pool, worker).await.unwrap();
+    assert_eq!((second.id, second.worker, second.attempt), (job, worker, 2));
+    let failure = Failure { code: "test".into(), detail: "No.".into() };
+    assert!(!jobs::hand_back(&pool, first.as_attempt()).await.unwrap());
+    assert!(!jobs::fail(&pool, first.as_attempt(), &failure).await.unwrap());
+    let late = jobs::finish(&pool, first.as_attempt(), &new_result(job, 1)).await.unwrap();
+    assert_eq!(late, Finish::LeaseLost);
+    assert_eq!(
+        (state(&pool, job).await, balance(&pool, "ada").await),
+        (JobState::Running, (20, 5))
+    );
+    let made = new_result(job, 2);
+    assert_eq!(jobs::finish(&pool, second.as_attempt(), &made).await.unwrap(), Finish::Done);
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+    assert_books_balance(&pool).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -212,11 +249,15 @@ async fn a_job_that_loses_three_workers_fails_and_costs_nothing(pool: PgPool) {
 async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    for _ in 0..5 {
-        let worker = WorkerId::new();
-        assert_eq!(claim(&pool, worker).await.unwrap().attempt, 1);
-        assert!(jobs::hand_back(&pool, worker, job).await.unwrap());
-        assert!(!jobs::hand_back(&pool, worker, job).await.unwrap());
+    let mut numbers = HashSet::new();
+    // More often than outages may interrupt a job.
+    for _ in 0..=MAX_INTERRUPTIONS {
+        let claimed = claim(&pool, WorkerId::new()).await.unwrap();
+        assert_eq!(claimed.attempt - claimed.interruptions, 1);
+        assert!(jobs::hand_back(&pool, claimed.as_attempt()).await.unwrap());
+        assert!(!jobs::hand_back(&pool, claimed.as_attempt()).await.unwrap());
+        // The keys of its objects contain the number.
+        assert!(numbers.insert(claimed.attempt));
     }
     assert_eq!(state(&pool, job).await, JobState::Queued);
     assert_eq!(balance(&pool, "ada").await, (20, 5));
@@ -237,8 +278,8 @@ async fn a_failed_job_costs_nothing_and_returns_its_free_run(pool: PgPool) {
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
     let failure = Failure { code: "image_unreadable".into(), detail: "Not a picture.".into() };
-    assert!(jobs::fail(&pool, worker, job, &failure).await.unwrap());
-    assert!(!jobs::fail(&pool, worker, job, &failure).await.unwrap());
+    assert!(jobs::fail(&pool, first_attempt(job, worker), &failure).await.unwrap());
+    assert!(!jobs::fail(&pool, first_attempt(job, worker), &failure).await.unwrap());
     submit(&pool, &free(ada, picture)).await;
     assert_eq!(balance(&pool, "ada").await, (20, 0));
 }
@@ -251,7 +292,7 @@ async fn deleting_a_result_does_not_return_its_free_run(pool: PgPool) {
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
     let result = new_result(job, 1);
-    jobs::finish(&pool, worker, job, &result).await.unwrap();
+    jobs::finish(&pool, first_attempt(job, worker), &result).await.unwrap();
     assert_eq!(balance(&pool, "ada").await, (20, 0));
     assert!(results::delete(&pool, ada, ToolName::RemoveBackground, result.id).await.unwrap());
     assert!(matches!(jobs::submit(&pool, &free(ada, picture)).await, Err(SubmitError::FreeExists)));
@@ -309,7 +350,7 @@ async fn an_idempotency_key_outlives_its_job_and_covers_one_request(pool: PgPool
     let job = submit(&pool, &new).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
     assert!(
         matches!(jobs::submit(&pool, &new).await.unwrap(), Submitted::Joined(same) if same.id == job)
     );
@@ -332,7 +373,7 @@ async fn a_canceled_job_costs_nothing_and_cannot_be_finished(pool: PgPool) {
     assert!(!jobs::cancel(&pool, job).await.unwrap());
     assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), []);
     assert_eq!(
-        jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(),
+        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap(),
         Finish::LeaseLost
     );
     assert_eq!(state(&pool, job).await, JobState::Cancelled);
@@ -347,7 +388,7 @@ async fn deleting_an_image_cancels_its_jobs_and_dooms_its_objects(pool: PgPool) 
     let done = submit(&pool, &paid(ada, picture)).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, done, &new_result(done, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(done, worker), &new_result(done, 1)).await.unwrap();
     let waiting = submit(&pool, &paid(ada, picture)).await;
     assert_eq!(images::delete(&pool, bob, picture).await.unwrap(), None);
     assert_eq!(images::delete(&pool, ada, picture).await.unwrap(), Some(vec![waiting]));
@@ -391,7 +432,7 @@ async fn a_prompt_goes_with_the_picture_or_the_result(pool: PgPool) {
     let claim = jobs::claim(&pool, worker, &class, &FixMode::ALL, Isolation::Shared, LEASE).await;
     assert_eq!(claim.unwrap().unwrap().id, finished);
     let made = new_result(finished, 1);
-    jobs::finish(&pool, worker, finished, &made).await.unwrap();
+    jobs::finish(&pool, first_attempt(finished, worker), &made).await.unwrap();
     let canceled = submit(&pool, &edit(images[1], "two")).await;
     assert_eq!(input(finished).await.0, "remove my name");
     assert_eq!(jobs::delete_prompts(&pool).await.unwrap(), 0);
@@ -439,7 +480,7 @@ async fn concurrent_submit_finish_cancel_and_delete_neither_deadlock_nor_lose_cr
             let finish = async {
                 match &result {
                     Some(result) => {
-                        jobs::finish(&pool, worker, claimed.as_ref().unwrap().id, result)
+                        jobs::finish(&pool, claimed.as_ref().unwrap().as_attempt(), result)
                             .await
                             .map(drop)
                     }

@@ -17,7 +17,7 @@ use retouch_core::jobs::{self, Failure, Isolation, JobState, NewJob, SubmitError
 use retouch_core::orders::{
     self, Message, Order, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
-use retouch_core::{ImageId, JobId, UserId, WorkerId, credits};
+use retouch_core::{Attempt, ImageId, JobId, UserId, WorkerId, credits};
 use retouch_standins::testing::{ISSUER, always_reachable, image, new_result, sign_in};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -205,10 +205,10 @@ impl Life {
         else {
             return;
         };
-        let attempt = self.rng.random_range(1..=3);
-        let made = new_result(job, attempt);
+        let attempt = Attempt { job, worker, number: self.rng.random_range(1..=3) };
+        let made = new_result(job, attempt.number);
         let pool = self.pool.clone();
-        let finished = self.maybe_interrupted(jobs::finish(&pool, worker, job, &made)).await;
+        let finished = self.maybe_interrupted(jobs::finish(&pool, attempt, &made)).await;
         if let Some(finished) = finished {
             let done = self.state(job).await == JobState::Done;
             assert!(done || finished.unwrap() == jobs::Finish::LeaseLost);
@@ -222,11 +222,12 @@ impl Life {
             return;
         };
         let before = self.state(job).await;
+        let attempt = Attempt { job, worker, number: self.rng.random_range(1..=3) };
         let failure = Failure { code: "test".into(), detail: "No.".into() };
         let pool = self.pool.clone();
         match self.rng.random_range(0..3) {
             0 => {
-                let failed = self.maybe_interrupted(jobs::fail(&pool, worker, job, &failure)).await;
+                let failed = self.maybe_interrupted(jobs::fail(&pool, attempt, &failure)).await;
                 if let Some(true) = failed.transpose().unwrap() {
                     assert_eq!(
                         (before, self.state(job).await),
@@ -241,7 +242,7 @@ impl Life {
                 }
             }
             _ => {
-                let handed = self.maybe_interrupted(jobs::hand_back(&pool, worker, job)).await;
+                let handed = self.maybe_interrupted(jobs::hand_back(&pool, attempt)).await;
                 if let Some(true) = handed.transpose().unwrap() {
                     assert_eq!(self.state(job).await, JobState::Queued);
                 }
@@ -264,7 +265,7 @@ impl Life {
         let placing = async {
             let order = orders::place(&pool, user, &PACKS[pack], Some(&key)).await.ok()?;
             let session = format!("cs_{}", order.id);
-            orders::attach_session(&pool, order.id, &session, "https://pay.test").await.unwrap();
+            orders::attach_session(&pool, &order, &session, "https://pay.test").await.unwrap();
             orders::owned(&pool, user, order.id).await.unwrap()
         };
         if let Some(Some(order)) = self.maybe_interrupted(placing).await

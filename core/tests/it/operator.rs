@@ -8,7 +8,7 @@ use retouch_core::jobs::{
     SubmitError, Submitted,
 };
 use retouch_core::{JobId, UserId, WorkerId, audit, images};
-use retouch_standins::testing::{ISSUER, image, sign_in, user};
+use retouch_standins::testing::{ISSUER, first_attempt, image, sign_in, user};
 use sqlx::PgPool;
 
 fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
@@ -40,7 +40,7 @@ async fn failed(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code
     .unwrap();
     assert_eq!(claimed.unwrap().id, job);
     let failure = Failure { code: code.into(), detail: "Because".into() };
-    assert!(jobs::fail(pool, worker, job, &failure).await.unwrap());
+    assert!(jobs::fail(pool, first_attempt(job, worker), &failure).await.unwrap());
     job
 }
 

@@ -9,7 +9,9 @@ use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results::{self, NewResult};
 use retouch_core::storage::{self, Storage};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
-use retouch_standins::testing::{Bucket, always_reachable, image, new_result, object_keys, user};
+use retouch_standins::testing::{
+    Bucket, always_reachable, first_attempt, image, new_result, object_keys, user,
+};
 use sqlx::PgPool;
 
 fn keys_of(job: JobId) -> [String; 3] {
@@ -41,7 +43,7 @@ async fn run(pool: &PgPool, storage: &Storage, owner: UserId, image: ImageId) ->
     }
     let preview_key = Some(storage::result_preview_key(job, 1));
     let made = NewResult { preview_key, ..new_result(job, 1) };
-    jobs::finish(pool, worker, job, &made).await.unwrap();
+    jobs::finish(pool, first_attempt(job, worker), &made).await.unwrap();
     (job, made.id)
 }
 

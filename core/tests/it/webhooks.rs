@@ -12,7 +12,7 @@ use retouch_core::webhooks::{
 use retouch_core::{
     ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images,
 };
-use retouch_standins::testing::{adjust, image, new_result, user};
+use retouch_standins::testing::{adjust, first_attempt, image, new_result, user};
 use sqlx::{Connection, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -57,7 +57,7 @@ async fn claim_job(pool: &PgPool, worker: WorkerId) -> JobId {
 
 async fn finish(pool: &PgPool, worker: WorkerId, job: JobId) -> ResultId {
     let made = new_result(job, 1);
-    assert_eq!(jobs::finish(pool, worker, job, &made).await.unwrap(), Finish::Done);
+    assert_eq!(jobs::finish(pool, first_attempt(job, worker), &made).await.unwrap(), Finish::Done);
     made.id
 }
 
@@ -103,8 +103,11 @@ async fn every_end_of_a_job_is_told_to_those_who_asked(pool: PgPool) {
     let failed = submit(&pool, ada, picture, Tier::Paid).await;
     claim_job(&pool, worker).await;
     let failure = Failure { code: "image_unreadable".into(), detail: "No.".into() };
-    assert!(jobs::fail(&pool, worker, failed, &failure).await.unwrap());
-    assert!(!jobs::fail(&pool, worker, failed, &failure).await.unwrap(), "it has ended");
+    assert!(jobs::fail(&pool, first_attempt(failed, worker), &failure).await.unwrap());
+    assert!(
+        !jobs::fail(&pool, first_attempt(failed, worker), &failure).await.unwrap(),
+        "it has ended"
+    );
     let canceled = submit(&pool, ada, picture, Tier::Paid).await;
     assert!(jobs::cancel(&pool, canceled).await.unwrap());
     assert!(!jobs::cancel(&pool, canceled).await.unwrap(), "it has ended");

@@ -63,7 +63,7 @@ struct World<'a> {
     announced: [bool; PICTURES],
     stored: [bool; PICTURES],
     /// The jobs that workers hold, or still believe to hold, and whether the result's objects are written.
-    claims: Vec<(WorkerId, Claimed, bool)>,
+    claims: Vec<(Claimed, bool)>,
     listed: Vec<Page>,
     /// How many images were inserted, how many came too late, how many jobs were finished, how many had lost their
     /// lease, and how many images were made from results.
@@ -127,23 +127,23 @@ impl<'a> World<'a> {
                         jobs::claim(pool, worker, &classes, &FixMode::ALL, isolation, LEASE)
                             .await
                             .unwrap();
-                    self.claims.extend(claimed.map(|claimed| (worker, claimed, false)));
+                    self.claims.extend(claimed.map(|claimed| (claimed, false)));
                 }
             }
             Step::PutResult(n) => {
                 let count = self.claims.len().max(1);
-                if let Some((_, job, has_put)) = self.claims.get_mut(n % count) {
+                if let Some((job, has_put)) = self.claims.get_mut(n % count) {
                     put(self.storage, &keys_of_attempt(job.id, job.attempt)).await;
                     *has_put = true;
                 }
             }
             Step::Finish(n) => {
-                let stored = self.claims.iter().enumerate().filter(|(_, claim)| claim.2);
+                let stored = self.claims.iter().enumerate().filter(|(_, claim)| claim.1);
                 let stored: Vec<usize> = stored.map(|(place, _)| place).collect();
                 if let Some(place) = stored.get(n % stored.len().max(1)) {
-                    let (worker, job, _) = self.claims.remove(*place);
+                    let (job, _) = self.claims.remove(*place);
                     let made = new_result(job.id, job.attempt);
-                    let finish = jobs::finish(pool, worker, job.id, &made).await.unwrap();
+                    let finish = jobs::finish(pool, job.as_attempt(), &made).await.unwrap();
                     self.seen[2 + usize::from(finish == Finish::LeaseLost)] += 1;
                 }
             }

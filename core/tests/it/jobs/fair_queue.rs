@@ -55,7 +55,7 @@ async fn estimates_of_many_jobs_are_those_of_each(pool: PgPool) {
         .unwrap();
     let done = submit_paid(&pool, ada, 1).await[0];
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, done, &new_result(done, 1)).await.unwrap();
+    jobs::finish(&pool, first_attempt(done, worker), &new_result(done, 1)).await.unwrap();
     for owner in [ada, bob, ada, bob, bob] {
         let picture = image(&pool, None, owner, b"x").await;
         submit(&pool, &paid(owner, picture)).await;
@@ -110,7 +110,7 @@ async fn newcomers_do_not_starve_a_long_list(pool: PgPool) {
         if claimed.owner == Some(ada) {
             served.push(round);
         }
-        jobs::finish(&pool, worker, claimed.id, &new_result(claimed.id, 1)).await.unwrap();
+        jobs::finish(&pool, claimed.as_attempt(), &new_result(claimed.id, 1)).await.unwrap();
     }
     // Each round adds a waiting user, and each of them gets one turn between two of hers.
     assert_eq!(served, [0, 2, 5, 9, 14], "of {}", hers.len());

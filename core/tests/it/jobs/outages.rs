@@ -1,7 +1,7 @@
 //! Faults, outages and missing workers: what a job survives, and how it ends otherwise.
 
 use retouch_core::Clock;
-use retouch_core::jobs::{Cause, MAX_INTERRUPTIONS, Retry, Sweep, WaitsFor};
+use retouch_core::jobs::{Cause, Retry, Sweep, WaitsFor};
 use retouch_core::workers::{self, OBJECT_STORE, ServedModel, Worker, WorkerProblem};
 
 use super::*;
@@ -12,7 +12,7 @@ async fn attempts_until_failure(pool: &PgPool, cause: Cause) -> i32 {
         sqlx::query("update jobs set run_after = now()").execute(pool).await.unwrap();
         let worker = WorkerId::new();
         let claimed = claim(pool, worker).await.unwrap();
-        let outcome = jobs::retry(pool, worker, &claimed, cause, &failure).await.unwrap();
+        let outcome = jobs::retry(pool, &claimed, cause, &failure).await.unwrap();
         assert!(claim(pool, worker).await.is_none(), "backing off or ended");
         if outcome == Retry::Failed {
             let job = jobs::get(pool, claimed.id).await.unwrap().unwrap();
@@ -35,8 +35,7 @@ async fn a_repeated_retry_leaves_the_next_attempt_alone(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let (worker, failure) = (WorkerId::new(), Failure { code: "x".into(), detail: "x".into() });
-    let retry =
-        async |claimed| jobs::retry(&pool, worker, claimed, Cause::Fault, &failure).await.unwrap();
+    let retry = async |claimed| jobs::retry(&pool, claimed, Cause::Fault, &failure).await.unwrap();
     let first = claim(&pool, worker).await.unwrap();
     assert_eq!(retry(&first).await, Retry::Queued);
     sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
@@ -53,7 +52,7 @@ async fn a_job_that_lost_the_device_is_a_suspect(pool: PgPool) {
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let (worker, failure) = (WorkerId::new(), Failure { code: "x".into(), detail: "x".into() });
     let claimed = claim(&pool, worker).await.unwrap();
-    jobs::retry(&pool, worker, &claimed, Cause::DeviceLost, &failure).await.unwrap();
+    jobs::retry(&pool, &claimed, Cause::DeviceLost, &failure).await.unwrap();
     sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
     assert!(claim(&pool, worker).await.is_none(), "it runs alone");
     let alone = Isolation::Alone;
@@ -97,7 +96,10 @@ async fn an_outage_costs_no_job_its_worker(pool: PgPool) {
     assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), [job]);
     reached(&pool, 16, 0).await;
     assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap(), Sweep::default(), "it was renewed");
-    assert_eq!(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(), Finish::Done);
+    assert_eq!(
+        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap(),
+        Finish::Done
+    );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
 }
 
@@ -187,7 +189,7 @@ async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
     let claimed = claim(&pool, runner).await.unwrap();
     assert_eq!(waits_for(&pool, job).await, None, "it runs");
     let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
-    jobs::retry(&pool, runner, &claimed, Cause::Outage, &failure).await.unwrap();
+    jobs::retry(&pool, &claimed, Cause::Outage, &failure).await.unwrap();
     assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Retry));
 }
 

@@ -1,8 +1,6 @@
 //! Suspects: jobs that lost a worker run alone, and delay nobody.
 
-use retouch_core::audit;
-use retouch_core::jobs::{PATIENCE, SuspectRight};
-use retouch_standins::testing::eventually;
+use retouch_core::jobs::PATIENCE;
 
 use super::*;
 
@@ -73,22 +71,34 @@ async fn unpaid_jobs_wait_for_a_paid_suspect_unless_another_worker_runs_it(pool:
     assert_eq!(anyway.unwrap().unwrap().id, unpaid);
 }
 
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
-    let right = SuspectRight::take(&pool).await.unwrap().expect("nobody has it");
-    assert!(SuspectRight::take(&pool).await.unwrap().is_none());
-    right.give_back().await.unwrap();
-    let right = SuspectRight::take(&pool).await.unwrap().expect("it was given back");
-    // A task that is dropped gives it back as well.
-    drop(right);
-    eventually(Duration::from_secs(10), "the right is released", || async {
-        SuspectRight::take(&pool).await.unwrap()
-    })
-    .await;
+/// Tries to take the right to run suspects, and gives it back at once.
+async fn may_run_suspects(pool: &PgPool) -> bool {
+    jobs::with_suspect_right(pool, LEASE, async {}).await.unwrap().is_some()
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_running_suspect_does_not_hold_up_the_audit(pool: PgPool) {
-    let _right = SuspectRight::take(&pool).await.unwrap().expect("nobody has it");
-    assert_eq!(audit::hourly(&pool).await.unwrap(), Some(vec![]));
+async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
+    // Longer than the lease, which is renewed.
+    let lease = Duration::from_millis(600);
+    let alone = jobs::with_suspect_right(&pool, lease, async {
+        for _ in 0..10 {
+            assert!(!may_run_suspects(&pool).await);
+            tokio::time::sleep(lease / 4).await;
+        }
+    });
+    assert!(alone.await.unwrap().is_some());
+    assert!(may_run_suspects(&pool).await, "it was given back");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_worker_that_vanishes_or_freezes_loses_the_right_to_run_suspects(pool: PgPool) {
+    let right = jobs::with_suspect_right(&pool, LEASE, std::future::pending::<()>());
+    assert!(tokio::time::timeout(Duration::from_secs(2), right).await.is_err());
+    assert!(!may_run_suspects(&pool).await);
+    sqlx::query("update suspect_right set held_until = held_until - $1")
+        .bind(LEASE)
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert!(may_run_suspects(&pool).await);
 }
