@@ -95,7 +95,7 @@ async fn lock(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Transaction<'s
     Ok(users::lock(&mut tx, user).await?.then_some(tx))
 }
 
-/// Erases the buyer's email address, links to checkout pages, and stored provider messages, which name the buyer.
+/// Erases the buyer's email address, keys, links to checkout pages, and stored provider messages, which name the buyer.
 /// Returns the checkout pages that are still open.
 async fn erase_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec<String>> {
     let open = sqlx::query_scalar!(
@@ -106,7 +106,7 @@ async fn erase_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec<
     .fetch_all(&mut *conn)
     .await?;
     sqlx::query!(
-        "update orders set email = null, checkout_url = null where user_id = $1",
+        "update orders set email = null, checkout_url = null, idempotency_key = null where user_id = $1",
         user.uuid(),
     )
     .execute(&mut *conn)

@@ -23,6 +23,7 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::StreamExt;
 use sqlx::PgPool;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::chores::HOURLY;
@@ -43,6 +44,8 @@ const HOURLY_LIMIT: Duration = Duration::from_hours(3);
 const BATCH: i64 = 32;
 /// Objects deleted concurrently.
 const CONCURRENCY: usize = 8;
+/// How long a transaction may wait for the store: less than the server lets a transaction idle.
+const BATCH_LIMIT: Duration = Duration::from_secs(30);
 /// The minimum age of an orphan. The rows alone would be sufficient evidence; the day protects objects that a
 /// database restored from a backup does not know of.
 pub const ORPHAN_AGE: Duration = Duration::from_hours(24);
@@ -147,56 +150,72 @@ fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
 
 /// Deletes doomed objects and aborts unfinished uploads to their keys. Takes a key off the list without deleting its
 /// object if a row refers to it. Returns the number of deleted objects.
+///
+/// # Errors
+/// The last of the objects that could not be deleted. They are tried again in [`storage::DOOMED_RETRY`], so that they do not
+/// keep the others waiting.
 pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<usize> {
-    let mut deleted = 0;
+    let (mut deleted, mut failure) = (0, None);
     loop {
         // The rows stay locked during the deletion, so nobody can record an object that is being deleted. A process
         // that tries waits with a pooled connection; using only this one connection prevents a deadlock.
         let mut tx = db::begin(pool).await?;
         let doomed = storage::lock_doomed(&mut tx, BATCH).await?;
         if doomed.is_empty() {
-            return Ok(deleted);
+            break;
         }
         let referenced = storage::referenced(&mut tx, &doomed).await?;
         let (mut settled, unwanted): (Vec<_>, Vec<_>) =
             doomed.into_iter().partition(|key| referenced.contains(key));
         let uploads = storage::unfinished_uploads(&mut tx, &unwanted).await?;
+        let deadline = Instant::now() + BATCH_LIMIT;
         let deletions = unwanted.into_iter().map(|key| {
             let uploads = uploads.iter().filter(|upload| upload.object_key == key).cloned();
-            delete(storage.clone(), key.clone(), uploads.collect())
+            let deletion = delete(storage.clone(), key.clone(), uploads.collect());
+            async move { (key, tokio::time::timeout_at(deadline, deletion).await) }
         });
         let outcomes: Vec<_> =
             futures::stream::iter(deletions).buffer_unordered(CONCURRENCY).collect().await;
-        let (mut aborted, mut failure) = (Vec::new(), None);
-        for outcome in outcomes {
-            match outcome {
-                Ok((key, uploads)) => {
+        let (mut aborted, mut postponed) = (Vec::new(), Vec::new());
+        for (key, outcome) in outcomes {
+            match outcome.context("the store is too slow").and_then(|deleted| Ok(deleted?)) {
+                Ok(uploads) => {
                     deleted += 1;
                     settled.push(key);
                     aborted.extend(uploads);
                 }
-                Err(error) => failure = Some(error),
+                Err(error) => {
+                    failure = Some(error);
+                    postponed.push(key);
+                }
             }
         }
         storage::forget_uploads(&mut tx, &aborted).await?;
         storage::forget_doomed(&mut tx, &settled).await?;
+        storage::postpone_doomed(&mut tx, &postponed).await?;
         tx.commit().await?;
-        if let Some(error) = failure {
-            return Err(error).context("deleting objects");
+        // The store is unavailable; the next batch would only wait for it.
+        if settled.is_empty() {
+            break;
         }
+    }
+    match failure {
+        Some(error) => Err(error).context("deleting objects"),
+        None => Ok(deleted),
     }
 }
 
+/// Deletes an object and aborts the unfinished uploads to its key, which it returns.
 async fn delete(
     storage: Storage,
     key: String,
     uploads: Vec<UnfinishedUpload>,
-) -> Result<(String, Vec<UnfinishedUpload>), StorageError> {
+) -> Result<Vec<UnfinishedUpload>, StorageError> {
     for upload in &uploads {
         storage.abort(upload).await?;
     }
     storage.delete(&key).await?;
-    Ok((key, uploads))
+    Ok(uploads)
 }
 
 /// Lists the whole bucket and dooms our objects that no row refers to and that are older than `age`. Returns their

@@ -23,7 +23,7 @@ use sqlx::{PgConnection, PgPool};
 use tokio::io::AsyncRead;
 
 use crate::config::StorageConfig;
-use crate::{ImageId, JobId};
+use crate::{ImageId, JobId, db};
 use error::{Operation, failed};
 
 mod error;
@@ -340,6 +340,21 @@ pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> s
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// When the janitor tries again to delete an object that the store did not delete.
+pub(crate) const DOOMED_RETRY: Duration = Duration::from_mins(5);
+
+/// Puts doomed keys off until [`DOOMED_RETRY`] from now.
+pub(crate) async fn postpone_doomed(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update doomed_objects set since = now() + $2 where object_key = any($1)",
+        keys,
+        db::interval(DOOMED_RETRY),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Returns up to `limit` doomed keys, the oldest first, locked for the caller's transaction: [`confirm`] waits for

@@ -56,20 +56,21 @@ pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result
     )
     .fetch_optional(&mut *tx)
     .await?;
-    if let Some(id) = created {
-        match last_deletion(&mut tx, sign_in.identity_hash).await? {
-            Some(deleted_at)
-                if sign_in.token_issued_at.is_some_and(|issued| issued <= deleted_at) =>
-            {
-                return Ok(None);
-            }
-            Some(_) => {
-                tracing::info!(user.id = %id, "Created user {id}, who had deleted an account before");
-            }
-            None => {
-                credits::grant_signup(&mut tx, id).await?;
-                tracing::info!(user.id = %id, "Created user {id}");
-            }
+    let Some(id) = created else {
+        tx.commit().await?;
+        // Created by another request just now; or the token is too old for the account.
+        return find(pool, sign_in).await;
+    };
+    match last_deletion(&mut tx, sign_in.identity_hash).await? {
+        Some(deleted_at) if sign_in.token_issued_at.is_some_and(|issued| issued <= deleted_at) => {
+            return Ok(None);
+        }
+        Some(_) => {
+            tracing::info!(user.id = %id, "Created user {id}, who had deleted an account before");
+        }
+        None => {
+            credits::grant_signup(&mut tx, id).await?;
+            tracing::info!(user.id = %id, "Created user {id}");
         }
     }
     tx.commit().await?;
@@ -81,9 +82,13 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
         User,
         r#"select id as "id: UserId", email, credits, reserved,
                   coalesce(email_checked_at < now() - interval '1 day', true) as "email_is_stale!"
-           from users where issuer = $1 and subject = $2"#,
+           from users where issuer = $1 and subject = $2
+             -- Otherwise a token from before a deletion would reach the account of a later sign-in.
+             and not exists (select from former_users where identity_hash = $3 and deleted_at >= $4)"#,
         sign_in.issuer,
         sign_in.subject,
+        sign_in.identity_hash,
+        sign_in.token_issued_at,
     )
     .fetch_optional(pool)
     .await

@@ -4,7 +4,8 @@ use retouch_core::credits::PACKS;
 use retouch_core::orders;
 use retouch_core::users::User;
 
-use crate::error::ApiError;
+use super::delete_account;
+use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::payments::PaymentsError;
 use crate::state::App;
 
@@ -33,5 +34,9 @@ pub async fn buy_credits(
             return Err(ApiError::PaymentsUnavailable);
         }
     };
-    Ok(orders::attach_session(&app.pool, order.id, &page.session, &page.url).await?)
+    let url = orders::attach_session(&app.pool, &order, &page.session, &page.url).await?;
+    if url.is_none() {
+        delete_account::close_pages(app, user.id, &[page.session]).await;
+    }
+    url.ok_or(ApiError::Unauthorized(ACCOUNT_DELETED))
 }

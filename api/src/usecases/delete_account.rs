@@ -18,15 +18,17 @@ async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
     let identity_hash = app.deleted_users.hash(&profile.issuer, &profile.subject);
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
     // Nobody waits for the provider, which may take long to answer.
-    app.tasks.spawn(close_pages(app.clone(), user, deleted.open_sessions));
+    let closing = app.clone();
+    app.tasks.spawn(async move { close_pages(&closing, user, &deleted.open_sessions).await });
     announce_canceled(&app, &deleted.canceled).await;
     Ok(())
 }
 
-async fn close_pages(app: App, user: UserId, sessions: Vec<String>) {
+/// Closes the payment pages of a deleted account.
+pub(super) async fn close_pages(app: &App, user: UserId, sessions: &[String]) {
     let Some(payments) = &app.payments else { return };
     // If a page stays open and the buyer pays, the audit reports the order, because nobody can get its credits.
-    for session in &sessions {
+    for session in sessions {
         if let Err(error) = payments.close(session).await {
             tracing::warn!(user.id = %user, "Could not close a payment page: {error}");
         }

@@ -92,7 +92,7 @@ async fn belongings(pool: PgPool) -> Belongings {
     let job = app.get(&waiting).by(&ada).asynchronously().send().await.json();
     let user = sign_in(&app.pool, &app.issuer.url, "ada").await;
     let order = orders::place(&app.pool, user.id, &PACKS[0], None).await.unwrap();
-    orders::attach_session(&app.pool, order.id, "cs_of_ada", "https://pay.test").await.unwrap();
+    orders::attach_session(&app.pool, &order, "cs_of_ada", "https://pay.test").await.unwrap();
     let key = app.post("/api/keys").by(&ada).json_body(&serde_json::json!({"name": "mine"}));
     let key = key.send().await.json();
     let webhook = serde_json::json!({"url": "https://1.1.1.1/hook", "events": ["job.done"]});

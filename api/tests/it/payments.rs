@@ -473,7 +473,7 @@ async fn lost_order(app: &TestApp) -> &'static str {
     let ada = sign_in(&app.pool, &app.issuer.url, "ada").await.id;
     let order = orders::place(&app.pool, ada, &credits::PACKS[0], None).await.unwrap();
     let url = "https://pay.test/1";
-    orders::attach_session(&app.pool, order.id, "cs_lost", url).await.unwrap();
+    orders::attach_session(&app.pool, &order, "cs_lost", url).await.unwrap();
     "cs_lost"
 }
 
@@ -533,7 +533,7 @@ async fn one_check_asks_about_every_payment_that_is_due(pool: PgPool) {
         let key = format!("key {n}");
         let order = orders::place(&app.pool, ada, &credits::PACKS[0], Some(&key)).await.unwrap();
         let (session, url) = (format!("cs_{n}"), "https://pay.test/1");
-        orders::attach_session(&app.pool, order.id, &session, url).await.unwrap();
+        orders::attach_session(&app.pool, &order, &session, url).await.unwrap();
     }
     let due = "update orders set next_check_at = now() - interval '1 second'";
     sqlx::query(due).execute(&app.pool).await.unwrap();

@@ -121,22 +121,29 @@ async fn latest_of_many(
 }
 
 /// Records the checkout page of an order, and returns its address. The first page wins: a later one is forgotten, and the
-/// address of the first returned.
+/// address of the first returned. Returns `None` if the buyer's account was deleted meanwhile: the page must be closed.
 pub async fn attach_session(
     pool: &PgPool,
-    order: OrderId,
+    order: &Order,
     session: &str,
     checkout_url: &str,
-) -> sqlx::Result<String> {
-    sqlx::query_scalar!(
-        r#"update orders set session = coalesce(session, $2), checkout_url = coalesce(checkout_url, $3)
-           where id = $1 returning checkout_url as "checkout_url!""#,
-        order.uuid(),
+) -> sqlx::Result<Option<String>> {
+    let mut tx = db::begin(pool).await?;
+    // A deletion closes the pages that it finds, so none may appear after it.
+    let is_active = users::lock(&mut tx, order.user).await?;
+    let url = sqlx::query_scalar!(
+        "update orders set session = coalesce(session, $2),
+                           checkout_url = case when $4 then coalesce(checkout_url, $3) end
+         where id = $1 returning checkout_url",
+        order.id.uuid(),
         session,
         checkout_url,
+        is_active,
     )
-    .fetch_one(pool)
-    .await
+    .fetch_one(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(url)
 }
 
 /// Fails an order for which the payment provider refused to create a checkout page.

@@ -332,7 +332,8 @@ async fn take_waiting(
 }
 
 /// Returns up to `limit` checkout pages to poll the provider about, because no message has arrived for a while.
-/// Each goes to one caller only, and again after an interval that grows with the order's age.
+/// Each goes to one caller only, and again after an interval that grows with the order's age, for 90 days: no payment takes
+/// longer to succeed or fail.
 pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"update orders set next_check_at = now() + greatest(interval '2 minutes',
@@ -340,6 +341,7 @@ pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String
            where id in (
                select id from orders
                where status in ('open', 'unpaid') and session is not null and next_check_at < now()
+                 and created_at > now() - interval '90 days'
                order by next_check_at limit $1 for update skip locked
            )
            returning session as "session!""#,

@@ -14,7 +14,7 @@ use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitE
 use retouch_core::users::{self, SignIn, User};
 use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
 use retouch_standins::testing::{
-    self, Bucket, ISSUER, image, new_result, object_keys, user, waits_for_a_lock,
+    self, Bucket, ISSUER, first_attempt, image, new_result, object_keys, user, waits_for_a_lock,
 };
 use sqlx::{Acquire, PgPool};
 
@@ -56,7 +56,7 @@ async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) ->
     for key in [&made.object_key, &made.thumbnail_key] {
         bucket.storage.put(key, "image/png", Bytes::from_static(b"result")).await.unwrap();
     }
-    jobs::finish(pool, worker, job, &made).await.unwrap()
+    jobs::finish(pool, first_attempt(job, worker), &made).await.unwrap()
 }
 
 /// Asserts that the audit finds nothing and that the bucket is empty after the janitor ran.
@@ -105,7 +105,7 @@ async fn deleting_an_account_removes_everything_but_the_ledger(pool: PgPool) {
     let key = NewApiKey { name: "batch", shown: "rt_abcdef", sha256: &[3; 32] };
     api_keys::create(&pool, ada, &key).await.unwrap();
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
-    orders::attach_session(&pool, order.id, "cs_open", "https://pay.test/1").await.unwrap();
+    orders::attach_session(&pool, &order, "cs_open", "https://pay.test/1").await.unwrap();
     sqlx::query("update orders set email = 'ada@example.test'").execute(&pool).await.unwrap();
 
     let Deleted { mut canceled, open_sessions } =
@@ -157,7 +157,11 @@ async fn a_new_account_within_a_year_of_a_deletion_gets_no_credits(pool: PgPool)
     let second = sign_in(&pool, Some(after)).await.unwrap();
     assert_ne!(second.id, first.id);
     assert_eq!(second.credits, 0);
-    assert_eq!(sign_in(&pool, Some(before)).await.map(|user| user.id), Some(second.id));
+    assert!(
+        sign_in(&pool, Some(before)).await.is_none(),
+        "a page that is still open elsewhere could delete the new account"
+    );
+    assert_eq!(sign_in(&pool, Some(after)).await.unwrap().id, second.id);
     // Deleting again does not help, and other users are not affected.
     accounts::delete(&pool, second.id, &HASH).await.unwrap().unwrap();
     assert_eq!(sign_in(&pool, None).await.unwrap().credits, 0);
@@ -491,4 +495,20 @@ async fn content_credentials_count_as_stored(pool: PgPool) {
         .unwrap();
     let after = images::stored(&pool, ada).await.unwrap();
     assert_eq!((after.bytes, after.pictures), (before.bytes + 4000, before.pictures));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_checkout_page_that_opens_after_the_deletion_must_be_closed(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = orders::place(&pool, ada, &PACKS[0], Some("a key")).await.unwrap();
+    let deleted = accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    assert_eq!(deleted.open_sessions, Vec::<String>::new());
+    let shown = orders::attach_session(&pool, &order, "cs_late", "https://pay.test/1").await;
+    assert_eq!(shown.unwrap(), None);
+    let kept: (Option<String>, Option<String>, Option<String>) =
+        sqlx::query_as("select session, checkout_url, idempotency_key from orders")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert_eq!(kept, (Some("cs_late".into()), None, None));
 }

@@ -16,7 +16,7 @@ use sqlx::PgPool;
 async fn ordered(pool: &PgPool, buyer: UserId) -> Order {
     let order = orders::place(pool, buyer, &PACKS[1], None).await.unwrap();
     let session = format!("cs_{}", order.id);
-    orders::attach_session(pool, order.id, &session, "https://pay.test/").await.unwrap();
+    orders::attach_session(pool, &order, &session, "https://pay.test/").await.unwrap();
     orders::owned(pool, buyer, order.id).await.unwrap().unwrap()
 }
 
@@ -317,8 +317,8 @@ async fn a_refund_before_a_payment_that_grants_nothing_settles_it(pool: PgPool) 
 async fn the_first_of_two_checkout_pages_is_shown(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     let first = orders::owned(&pool, order.user, order.id).await.unwrap().unwrap();
-    let shown = orders::attach_session(&pool, order.id, "cs_second", "https://pay/2").await;
-    assert_eq!(Some(shown.unwrap()), first.checkout_url);
+    let shown = orders::attach_session(&pool, &order, "cs_second", "https://pay/2").await;
+    assert_eq!(shown.unwrap(), first.checkout_url);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
