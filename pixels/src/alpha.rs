@@ -1,6 +1,7 @@
-//! Turns a segmentation map into soft alpha at the picture's full size, without sharpening or threshold.
+//! Turns a segmentation map into soft alpha at the picture's full size, without sharpening edges or a threshold.
 
 mod enlarge;
+mod inside;
 
 use std::ops::Range;
 
@@ -11,6 +12,7 @@ use crate::edges::{Map, refine};
 use crate::framing::Frame;
 use crate::{Picture, PixelError};
 use enlarge::{Side, enlarge};
+use inside::make_opaque;
 
 /// A map whose largest and smallest value differ by less is flat: the model found nothing.
 const FLAT: f32 = 1e-6;
@@ -29,6 +31,28 @@ pub enum MapRange {
     Softmax,
 }
 
+/// What a map says inside of a subject, where it is near 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Inside {
+    /// How certain the net is: the inside is opaque.
+    #[default]
+    Opaque,
+    /// How transparent the subject is, as of glass: a matting net.
+    Translucent,
+}
+
+/// How to read a segmentation map.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// How to bring its values into 0..=1.
+    pub range: MapRange,
+    /// The channel of the subject.
+    pub channel: usize,
+    /// What it says inside of a subject.
+    pub inside: Inside,
+}
+
 /// What an alpha follows between the cells of its map.
 #[derive(Clone, Copy, Debug)]
 pub enum Edges<'a> {
@@ -38,7 +62,7 @@ pub enum Edges<'a> {
     OfPicture(&'a Array4<u8>),
 }
 
-/// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, whose
+/// Turns a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, whose
 /// own alpha is ignored. The map covers the model's input, in which the picture lies in `frame`; both may have
 /// different sizes.
 ///
@@ -46,8 +70,7 @@ pub enum Edges<'a> {
 /// [`PixelError::InvalidOutput`] if the map lacks the channel, or contains NaN or infinities.
 pub fn to_alpha(
     map: &Array4<f32>,
-    range: MapRange,
-    channel: usize,
+    Reading { range, channel, inside }: Reading,
     frame: &Frame,
     picture: &Picture,
     edges: Edges<'_>,
@@ -58,7 +81,10 @@ pub fn to_alpha(
         return Err(PixelError::InvalidOutput(text));
     }
     let window = Window::of(frame, (map_width, map_height));
-    let map = to_unit_range(window.values(map, range, channel), range)?;
+    let mut map = to_unit_range(window.values(map, range, channel), range)?;
+    if inside == Inside::Opaque {
+        make_opaque(&mut map, window.x.len());
+    }
     let [left, top, width, height] = window.crop;
     let columns = Side::new(left, width, window.x.len(), picture.width as usize);
     let rows = Side::new(top, height, window.y.len(), picture.height as usize);
@@ -156,6 +182,10 @@ mod tests {
     use crate::framing::{Align, Framing};
     use crate::tensor::to_bytes;
 
+    const fn reading(range: MapRange, channel: usize) -> Reading {
+        Reading { range, channel, inside: Inside::Translucent }
+    }
+
     fn picture(width: u32, height: u32, alpha: Option<Vec<u8>>) -> Picture {
         let rgb = vec![0; (width * height * 3) as usize];
         Picture { width, height, rgb, alpha, gray: false, icc: None }
@@ -164,7 +194,7 @@ mod tests {
     fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
         let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
         let input = Array4::zeros((1, 2, 2, 3));
-        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own), Edges::OfPicture(&input))
+        to_alpha(&map, reading(range, 0), &full(2), &picture(2, 2, own), Edges::OfPicture(&input))
     }
 
     fn full(side: u32) -> Frame {
@@ -177,14 +207,25 @@ mod tests {
         let logits = [0.0, 200.0, 0.0, -200.0, 3.0_f32.ln(), -200.0, 0.0, 200.0];
         let map = Array4::from_shape_vec((1, 2, 2, 2), logits.to_vec()).expect("eight values");
         let of = |class| {
-            to_alpha(&map, MapRange::Softmax, class, &full(2), &picture(2, 2, None), Edges::OfMap)
+            to_alpha(
+                &map,
+                reading(MapRange::Softmax, class),
+                &full(2),
+                &picture(2, 2, None),
+                Edges::OfMap,
+            )
         };
         assert_eq!(of(1), Ok(vec![191, 0, 128, 255]));
         assert_eq!(of(0), Ok(vec![64, 255, 128, 0]));
         assert!(matches!(of(2), Err(PixelError::InvalidOutput(_))));
         let broken = map.mapv(|value| if value > 100.0 { f32::NAN } else { value });
-        let broken =
-            to_alpha(&broken, MapRange::Softmax, 0, &full(2), &picture(2, 2, None), Edges::OfMap);
+        let broken = to_alpha(
+            &broken,
+            reading(MapRange::Softmax, 0),
+            &full(2),
+            &picture(2, 2, None),
+            Edges::OfMap,
+        );
         assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
     }
 
@@ -198,7 +239,7 @@ mod tests {
             let frame = Frame { size: (16, 16), x: 0..16, y: 4..12 };
             let (picture, input) = (picture(24, 12, None), Array4::zeros((1, 16, 16, 3)));
             let edges = Edges::OfPicture(&input);
-            let alpha = to_alpha(&map, MapRange::Clip, 0, &frame, &picture, edges);
+            let alpha = to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, edges);
             assert_eq!(alpha, Ok(vec![(inside * 255.0) as u8; 24 * 12]));
         }
     }
@@ -225,10 +266,11 @@ mod tests {
             let other = Array4::zeros((1, 96, 96, 3));
             let of = |input| {
                 let edges = Edges::OfPicture(input);
-                to_alpha(&map, MapRange::Clip, 0, &frame, &picture, edges).expect("alpha")
+                to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, edges).expect("alpha")
             };
             let enlarged =
-                to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfMap).expect("alpha");
+                to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, Edges::OfMap)
+                    .expect("alpha");
             let (own, again) = (of(&seen), of(&other));
             let pairs = own.iter().zip(&again);
             let worst = pairs.map(|(own, again)| own.abs_diff(*again)).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The contract of a segmentation model, which finds the subject of a picture.
 
 use ndarray::Array4;
-use retouch_pixels::alpha::{self, Edges, MapRange};
+use retouch_pixels::alpha::{self, Edges, Inside, MapRange, Reading};
 use retouch_pixels::framing::{Align, Framing};
 use retouch_pixels::tensor::{self, Divisor, Normalization};
 use retouch_pixels::{Picture, PixelError};
@@ -112,6 +112,9 @@ pub struct Postprocess {
     pub classes: u32,
     /// The channel of the subject, from 0; required if there are several.
     pub class: Option<u32>,
+    /// What the map says inside of a subject.
+    #[serde(default)]
+    pub inside: Inside,
 }
 
 const fn one() -> u32 {
@@ -170,9 +173,10 @@ impl PictureInput {
 }
 
 impl Postprocess {
-    /// Returns the channel of the subject.
-    pub fn class(&self) -> usize {
-        self.class.unwrap_or(0) as usize
+    /// Returns how to read the map.
+    pub fn reading(&self) -> Reading {
+        let channel = self.class.unwrap_or(0) as usize;
+        Reading { range: self.range, channel, inside: self.inside }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -208,8 +212,8 @@ impl Segmentation {
         (output.width.unwrap_or(input.width), output.height.unwrap_or(input.height))
     }
 
-    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`, following the edges of the map
-    /// or those of the picture.
+    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`: the map enlarged, or the edges of
+    /// the picture and an opaque inside, unless the net is one for mattes.
     ///
     /// # Errors
     /// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
@@ -221,9 +225,14 @@ impl Segmentation {
     ) -> Result<Vec<u8>, PixelError> {
         let Self { input, postprocess, .. } = self;
         let Resize::Bilinear = postprocess.resize;
+        let mut reading = postprocess.reading();
+        // Golden images and clicks judge the map itself.
+        if matches!(edges, Edges::OfMap) {
+            reading.inside = Inside::Translucent;
+        }
         let own = (picture.width, picture.height);
         let frame = input.framing().frame(own, (input.width, input.height));
-        alpha::to_alpha(map, postprocess.range, postprocess.class(), &frame, picture, edges)
+        alpha::to_alpha(map, reading, &frame, picture, edges)
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

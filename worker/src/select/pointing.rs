@@ -6,7 +6,7 @@ use retouch_inference::manifest::SegmentAnything;
 use retouch_inference::registry::ModelHandle;
 use retouch_inference::segment_anything::{Features, Prompt};
 use retouch_pixels::Picture;
-use retouch_pixels::alpha::{self, Edges, MapRange};
+use retouch_pixels::alpha::{self, Edges, Inside, MapRange, Reading};
 use retouch_pixels::framing::Frame;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
@@ -39,8 +39,7 @@ pub async fn prior(
                 Picture { width, height, rgb: Vec::new(), alpha: None, gray: false, icc: None };
             let values = alpha::to_alpha(
                 &mask.logits,
-                MapRange::Sigmoid,
-                0,
+                Reading { range: MapRange::Sigmoid, channel: 0, inside: Inside::Translucent },
                 &frame,
                 &picture,
                 Edges::OfMap,
