@@ -47,7 +47,7 @@ def make(manifest: dict, file: Path, folder: Path) -> str:
         case "segmentation":
             photo = photo.resize(SIZE, Image.Resampling.LANCZOS)
             session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-            alpha = expected_alpha(manifest, session, photo)
+            alpha = expected_alpha(manifest, session, photo, of_map=True)
             save(photo, folder / "cat.png", alpha, "alpha")
             return f"coverage {alpha.mean():.3f}"
         case "upscale" if manifest.get("source", {}).get("convert") == "ncnn":

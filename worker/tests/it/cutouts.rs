@@ -30,9 +30,9 @@ async fn alpha_matches_the_reference_implementation_within_one_level() {
     let model = u2netp().await;
     // The coverage was measured with the reference implementation on the same photos.
     for (file, name, coverage) in [
-        ("astronaut.jpg", "astronaut", 0.551),
-        ("chelsea.png", "chelsea", 0.642),
-        ("coffee.jpg", "coffee", 0.474),
+        ("astronaut.jpg", "astronaut", 0.554),
+        ("chelsea.png", "chelsea", 0.656),
+        ("coffee.jpg", "coffee", 0.476),
     ] {
         let result = cut(&model, photo(file)).await.expect("it is cut");
         let result = decoded(&result.png);
