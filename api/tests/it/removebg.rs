@@ -281,7 +281,11 @@ async fn without_credits_nothing_is_held_or_stored(pool: PgPool) {
 async fn a_failed_run_reports_its_reason_and_costs_nothing(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
-    for (code, status) in [("image_unreadable", 400), ("model_failed", 500)] {
+    for (code, status, told) in [
+        ("image_unreadable", 400, "image_unreadable"),
+        ("image_without_subject", 400, "unknown_foreground"),
+        ("model_failed", 500, "model_failed"),
+    ] {
         let request = remove(&app, &key, &[]).send();
         let worker = async {
             let job = eventually(Duration::from_secs(10), "a job", || app.claim()).await;
@@ -289,7 +293,7 @@ async fn a_failed_run_reports_its_reason_and_costs_nothing(pool: PgPool) {
             app.fail(job.id, &failure).await;
         };
         let (answer, ()) = tokio::join!(request, worker);
-        is_refused(&answer, status, code);
+        is_refused(&answer, status, told);
         assert_eq!(answer.json()["errors"][0]["title"], "It did not work.");
         assert_eq!(app.balance("ada").await, (20, 0));
     }

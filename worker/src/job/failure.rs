@@ -85,6 +85,9 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 ToolError::Pixels(PixelError::Mask(_)) => {
                     "We can't use this selection. You have not been charged; please draw it again."
                 }
+                ToolError::NoSubject => {
+                    "We found no subject in this image. You have not been charged; please try another image."
+                }
                 ToolError::Unsafe(_) => {
                     "The safety check blocked the result. You have not been charged."
                 }

@@ -10,6 +10,9 @@ pub enum ToolError {
     /// The picture or the mask was rejected, or the model's output was invalid.
     #[error(transparent)]
     Pixels(#[from] PixelError),
+    /// The cutout would be empty.
+    #[error("no subject was found in the picture")]
+    NoSubject,
     /// The safety check blocked the result.
     #[error("the safety check blocked the result: {0}")]
     Unsafe(String),
@@ -55,6 +58,7 @@ impl ToolError {
                 PixelError::InvalidOutput(_) => "model_failed",
                 PixelError::Internal(_) => "internal_error",
             },
+            Self::NoSubject => "image_without_subject",
             Self::Unsafe(_) => "result_unsafe",
             Self::Model(_) => "model_failed",
             Self::OutOfMemory(_) => "out_of_memory",
@@ -87,6 +91,7 @@ mod tests {
             (MaskError::Empty.into(), "mask_invalid", false),
             (PixelError::InvalidOutput(String::new()).into(), "model_failed", true),
             (SessionError::OutOfMemory(String::new()).into(), "out_of_memory", true),
+            (ToolError::NoSubject, "image_without_subject", false),
             (ToolError::Canceled, "cancelled", false),
         ] {
             let error: ToolError = error;

@@ -38,6 +38,10 @@ pub struct Cutout {
     pub model: ModelIdentity,
 }
 
+/// A subject has at least one pixel in so many that is half opaque or more. In a picture of 12 megapixels that is a square
+/// of 35 pixels a side.
+const PIXELS_PER_SUBJECT: usize = 10_000;
+
 /// Returns the peak memory of a run in bytes, without models: the decoded picture, its alpha, the cutout and the
 /// encoder's buffers.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
@@ -50,7 +54,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// model.
 ///
 /// # Errors
-/// See [`ToolError`].
+/// [`ToolError::NoSubject`] if hardly a pixel of the cutout would be visible; otherwise see [`ToolError`].
 pub async fn remove_background(
     input: Bytes,
     model: &ModelHandle,
@@ -81,6 +85,11 @@ pub async fn remove_background(
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);
             let alpha = contract.to_alpha(&map, seen, Edges::OfPicture(&input))?;
+            // Nobody wants to pay for an empty picture.
+            let subject = alpha.iter().filter(|alpha| **alpha >= 128).count();
+            if subject * PIXELS_PER_SUBJECT < alpha.len() {
+                return Err(ToolError::NoSubject);
+            }
             Ok((picture, alpha))
         })
         .await?;

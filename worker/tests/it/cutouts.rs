@@ -11,9 +11,11 @@ use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::ToolError;
 use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::Stage;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{fixture, photo, tiny, u2netp};
+use super::{fixture, load, photo, tiny, u2netp};
+use crate::onnx::Model;
 
 async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<Cutout, ToolError> {
     let pixels = PixelPool::new(2).expect("threads start");
@@ -82,10 +84,16 @@ async fn a_result_reports_its_size_model_and_times() {
     assert!(Stage::ALL.iter().all(|stage| result.stages.get(*stage) > Duration::ZERO));
 }
 
+/// A net whose subject is whatever is brighter than the rest.
+async fn brightness() -> ModelHandle {
+    let models = TempDir::new().unwrap();
+    load(&Model::new(1.0).write(models.path(), "brightness")).await.expect("it loads")
+}
+
 #[tokio::test]
 async fn odd_sizes_are_kept() {
-    let model = tiny().await;
-    for (width, height) in [(1, 1), (1, 5000), (333, 777)] {
+    let model = brightness().await;
+    for (width, height) in [(2, 1), (1, 5000), (333, 777)] {
         let mut png = std::io::Cursor::new(Vec::new());
         let picture = image::RgbImage::from_fn(width, height, |x, y| {
             image::Rgb([x as u8, (y / 7) as u8, 90])
@@ -147,6 +155,17 @@ async fn a_soft_edge_that_the_picture_already_has_keeps_its_color() {
     });
     let worst = worst.max().expect("the disc is found");
     assert!(worst <= 1, "a color is {worst} levels off");
+}
+
+#[tokio::test]
+async fn a_picture_without_a_subject_gives_no_empty_cutout() {
+    let model = brightness().await;
+    let mut picture = RgbaImage::from_pixel(300, 200, image::Rgba([200, 220, 190, 255]));
+    assert_eq!(cut(&model, png(&picture)).await.map(drop), Err(ToolError::NoSubject));
+    for pixel in picture.pixels_mut().take(60 * 300) {
+        *pixel = image::Rgba([0, 0, 0, 255]);
+    }
+    cut(&model, png(&picture)).await.expect("its lower part is cut out");
 }
 
 #[tokio::test]

@@ -68,6 +68,9 @@ impl From<ApiError> for Refusal {
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::Unprocessable(_) => "not_possible",
             ApiError::StorageFull(_) => "storage_full",
+            ApiError::RunFailed(failure) if failure.code == "image_without_subject" => {
+                "unknown_foreground"
+            }
             ApiError::RunFailed(failure) => &failure.code,
             ApiError::Internal(reason) => {
                 tracing::error!("A request failed: {reason:#}");
