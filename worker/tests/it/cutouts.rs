@@ -86,7 +86,7 @@ async fn a_result_reports_its_size_model_and_times() {
 
 /// A net whose subject is whatever is brighter than the rest.
 async fn brightness() -> ModelHandle {
-    let models = TempDir::new().unwrap();
+    let models = TempDir::new().expect("a folder");
     load(&Model::new(1.0).write(models.path(), "brightness")).await.expect("it loads")
 }
 
