@@ -31,7 +31,7 @@ use source::Source;
 pub use task::{NetTask, Task};
 pub use text::ManifestError;
 pub use text::dead_link;
-use text::{check_path, check_sha256};
+use text::{check_path, check_sha256, no_model};
 pub(crate) use text::{is_plain_name, read_text, readable};
 pub use upscale::{Enlargement, TileInput, Tiling, TilingMode, Upscale};
 
@@ -188,6 +188,9 @@ impl Manifest {
     /// If the file is missing, is not TOML, or has an unknown, missing or invalid field.
     pub fn read(folder: &Path) -> Result<Self, ManifestError> {
         let path = folder.join("model.toml");
+        if let Some(problem) = no_model(folder) {
+            return Err(ManifestError { file: folder.to_owned(), problem });
+        }
         let text = read_text(&path)?;
         Self::parse(&text, folder).map_err(|problem| ManifestError { file: path, problem })
     }

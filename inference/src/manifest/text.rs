@@ -40,6 +40,21 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
     })
 }
 
+/// Names the models that are there, if `folder` is not; a misspelled name is the usual reason.
+pub(super) fn no_model(folder: &Path) -> Option<String> {
+    let models = folder.parent().filter(|_| fs::symlink_metadata(folder).is_err())?;
+    let mut names: Vec<_> = fs::read_dir(models)
+        .ok()?
+        .flatten()
+        .filter(|entry| entry.path().join("model.toml").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    let others =
+        if names.is_empty() { String::new() } else { format!(", only {}", names.join(", ")) };
+    Some(format!("there is no such model{others}"))
+}
+
 /// Describes a link that leads nowhere, with its target; `None` if `path` is none.
 pub fn dead_link(path: &Path) -> Option<String> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;

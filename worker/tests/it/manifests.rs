@@ -401,3 +401,11 @@ async fn the_request_of_a_caller_that_left_is_skipped() {
     let inference = model.infer(ndarray::Array4::zeros(shape)).await.expect("it runs");
     assert_eq!(inference.output.shape(), [1, 1, 32, 32]);
 }
+
+#[test]
+fn a_model_that_is_not_there_is_refused_with_the_names_of_those_that_are() {
+    let models = repository().join("models/tiny");
+    let said = Manifest::read(&models.join("segmnet")).expect_err("it is misspelled").to_string();
+    assert!(said.contains("segmnet: there is no such model, only "), "{said}");
+    assert!(said.contains("segment, ") && said.contains("upscale"), "{said}");
+}

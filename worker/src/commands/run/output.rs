@@ -61,6 +61,9 @@ impl Output {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        if !folder.is_dir() {
+            bail!("there is no folder {}", folder.display());
+        }
         // The permissions of any new file, less the process's umask.
         let partial = tempfile::Builder::new()
             .prefix(".retouch-")
@@ -135,6 +138,14 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        let said = format!("{:#}", write(&missing.join("out.png")).unwrap_err());
+        assert!(said.ends_with(&format!(": there is no folder {}", missing.display())), "{said}");
     }
 
     #[test]
