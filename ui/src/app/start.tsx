@@ -10,6 +10,9 @@ import { Provider } from './provider';
 import { routes } from './router';
 import { StartPage } from './start-page';
 
+/** When nothing else loads any more. */
+const CLEANUP_DELAY_MS = 10_000;
+
 /** Creates the settings, the session, the query cache and the router. */
 export async function start(): Promise<ReactNode> {
   ensureHistoryKey();
@@ -25,9 +28,16 @@ export async function start(): Promise<ReactNode> {
       onSignedOut: () => queryClient.clear(),
       onUserChanged: () => window.location.reload(),
     });
+    setTimeout(() => void forgetExpiredPictures().catch(() => {}), CLEANUP_DELAY_MS);
     return <Provider config={config} session={session} queryClient={queryClient} router={router} />;
   } catch {
     await language;
     return <StartPage hasFailed />;
   }
+}
+
+/** Deletes what visitors left in this browser. */
+async function forgetExpiredPictures() {
+  const { forgetExpired } = await import('@/lib/kept-picture');
+  await forgetExpired();
 }

@@ -1,4 +1,5 @@
-import { type ComponentProps, useState } from 'react';
+import type { ComponentProps } from 'react';
+import { BaseButton } from './base-button';
 import { type ButtonSize, type ButtonVariant, buttonStyle } from './button-style';
 import { Spinner } from './spinner';
 
@@ -8,10 +9,7 @@ type ButtonProps = ComponentProps<'button'> & {
   isBusy?: boolean;
 };
 
-/**
- * A button that is disabled while it has the focus keeps the focus and ignores clicks. Browsers move the focus away
- * from disabled elements, and the next Tab would start at the top of the page.
- */
+/** A button in the style of the page. It keeps the focus when it is disabled or busy. */
 export function Button({
   variant,
   size,
@@ -21,28 +19,15 @@ export function Button({
   disabled,
   ...rest
 }: ButtonProps) {
-  const [isFocused, setFocused] = useState(false);
-  const isBlocked = disabled || isBusy;
   return (
-    <button
-      type="button"
+    <BaseButton
       className={buttonStyle(variant, size, className)}
       aria-busy={isBusy || undefined}
       {...rest}
-      disabled={isBlocked && !isFocused}
-      aria-disabled={isBlocked || undefined}
-      onFocus={(event) => {
-        setFocused(true);
-        rest.onFocus?.(event);
-      }}
-      onBlur={(event) => {
-        setFocused(false);
-        rest.onBlur?.(event);
-      }}
-      onClick={(event) => (isBlocked ? event.preventDefault() : rest.onClick?.(event))}
+      disabled={disabled || isBusy}
     >
       {isBusy && <Spinner />}
       {children}
-    </button>
+    </BaseButton>
   );
 }

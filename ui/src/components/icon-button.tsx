@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { BaseButton } from './base-button';
 
 type IconButtonProps = {
   label: string;
@@ -11,15 +12,14 @@ type IconButtonProps = {
 
 export function IconButton({ label, title = label, disabled, onClick, children }: IconButtonProps) {
   return (
-    <button
-      type="button"
+    <BaseButton
       aria-label={label}
       title={title}
       disabled={disabled}
       onClick={onClick}
-      className="grid size-10 thumb:size-11 place-items-center rounded-sm hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+      className="grid size-10 thumb:size-11 place-items-center rounded-sm hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60"
     >
       {children}
-    </button>
+    </BaseButton>
   );
 }

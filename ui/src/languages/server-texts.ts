@@ -43,6 +43,7 @@ export const sentences = [
   msg('You can start {0} samples per minute. Try again in {1} seconds.'),
   msg('You can start {0} renders per minute. Try again in {1} seconds.'),
   msg('You can start {0} purchases per minute. Try again in {1} seconds.'),
+  msg('Too many free runs from your network. Try again in {0} minutes, or sign up.'),
   msg('Too many uploads from your network. Try again in {0} minutes, or sign up.'),
   msg('Too many samples from your network. Try again in {0} minutes, or sign up.'),
   msg('Your storage is full (max {0} GB). Delete images or results to make room.'),

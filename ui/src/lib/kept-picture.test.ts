@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { keepPicture, takePicture } from './kept-picture';
+import { forgetExpired, keepPicture, takePicture } from './kept-picture';
 import { clearUserData } from './sign-out-cleanup';
 
 const photo = new File(['bytes'], 'holiday.png', { type: 'image/png' });
@@ -14,6 +14,7 @@ function aDatabase() {
   };
   const store = {
     put: (value: unknown, key: string) => answer(rows.set(key, value)),
+    getAllKeys: () => answer([...rows.keys()]),
     get: (key: string) => answer(rows.get(key)),
     delete: (key: string) => answer(rows.delete(key)),
   };
@@ -32,6 +33,20 @@ test('a kept picture is taken once', async () => {
   await keepPicture(photo);
   expect(await takePicture()).toBe(photo);
   expect(await takePicture()).toBeNull();
+});
+
+test('a kept picture expires after an hour', async () => {
+  await keepPicture(photo);
+  await forgetExpired();
+  const now = Date.now();
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(now + 3_601_000);
+  await forgetExpired();
+  clock.mockRestore();
+  expect(await takePicture()).toBeNull();
+
+  await keepPicture(photo);
+  await forgetExpired();
+  expect(await takePicture()).toBe(photo);
 });
 
 test('a kept picture goes with the sign-out', async () => {

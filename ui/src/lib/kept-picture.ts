@@ -54,6 +54,15 @@ export async function forgetOriginal(tool: string): Promise<void> {
   await inStore((store) => store.delete(originalKey(tool))).catch(() => {});
 }
 
+/** Deletes pictures that nobody came back for. */
+export async function forgetExpired(): Promise<void> {
+  const keys = (await inStore((store) => store.getAllKeys())) as IDBValidKey[];
+  for (const key of keys) {
+    const { at } = (await inStore((store) => store.get(key))) as Kept;
+    if (Date.now() - at > MAX_AGE_MS) await inStore((store) => store.delete(key));
+  }
+}
+
 async function inStore(use: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {
   const opening = indexedDB.open(PICTURE_DATABASE, 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);

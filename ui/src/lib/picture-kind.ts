@@ -14,3 +14,9 @@ export const isRaw = ({ name }: File) => RAW.test(name);
 
 /** Whether it is HEIC or AVIF, which the server reads, and not every browser. */
 export const isHeif = ({ type, name }: File) => HEIF.test(type) || HEIF.test(name);
+
+// Some systems use old names for JPEG.
+const COMMON = /^image\/(png|jpe?g|pjpeg|webp)$/;
+
+/** Whether it is PNG, JPEG or WebP, which every browser and every part of the server reads. */
+export const isCommon = ({ type }: File) => COMMON.test(type);

@@ -139,7 +139,11 @@ export class Session {
       const client = await this.loadClient();
       // The refresh token would otherwise outlive the session. Not every provider can revoke it.
       await client.revokeTokens(['refresh_token']).catch(() => {});
-      await client.signoutRedirect({ post_logout_redirect_uri: back });
+      await client.signoutRedirect({
+        post_logout_redirect_uri: back,
+        // Beside an ID token, the library would leave it out.
+        extraQueryParams: { client_id: clientId },
+      });
     } catch {
       // The provider is unreachable; this browser ends the session anyway.
     }

@@ -3,10 +3,10 @@ import { t } from '@/lib/translate';
 import { api, sendForm } from './api-client';
 import { useConfig } from './env';
 import { failureText, problemText } from './failure-text';
-import { formatBytes } from './format';
 import { type ImageSize, readImageSize } from './image-size';
 import { isTooBig, tooBigText } from './max-dimension';
-import { isHeif, isPicture, isRaw } from './picture-kind';
+import { isCommon, isHeif, isPicture, isRaw } from './picture-kind';
+import { tooLargeText } from './upload-size';
 
 export type ChosenImage = {
   file: File;
@@ -42,9 +42,6 @@ export function useChosenImage(maxDimension: number) {
   return { chosen, choose, clear: () => setChosen(null) };
 }
 
-// Some systems use old names for JPEG.
-const COMMON = /^image\/(png|jpe?g|pjpeg|webp)$/;
-
 /** Lets the server show and measure a file that this browser cannot show. */
 async function serverPreview(file: File, maxDimension: number): Promise<Partial<ChosenImage>> {
   try {
@@ -69,7 +66,7 @@ export async function checkImageFile(
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
   const unreadable = {
     size: null,
-    problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
+    problem: t('We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
   const kind = kindProblem(file);
@@ -81,9 +78,7 @@ export async function checkImageFile(
     });
     const problem = size && sizeProblem(size, maxDimension);
     if (problem) return { size, problem };
-    if (file.size <= maxBytes) return { size, problem: null };
-    const [bytes, limit] = [formatBytes(file.size), formatBytes(maxBytes)];
-    return { size, problem: t('This file is {bytes}. You can upload up to {limit}.', { bytes, limit }) };
+    return { size, problem: tooLargeText(file, maxBytes) };
   } catch {
     return unreadable;
   }
@@ -91,7 +86,7 @@ export async function checkImageFile(
 
 /** Why the server would refuse a picture of this kind: a sentence, or '' if it has no name. Null if it takes it. */
 function kindProblem(file: File): string | null {
-  if (COMMON.test(file.type) || isHeif(file)) return null;
+  if (isCommon(file) || isHeif(file)) return null;
   if (isRaw(file)) {
     const detail = 'This is a RAW photo. Export it as JPEG or PNG and upload that.';
     return problemText({ detail, code: 'image_raw' });

@@ -42,7 +42,9 @@ describe('my images', () => {
     renderApp('/images', { signedIn: true });
     await choose(aFile('photo', type));
     expect(
-      await screen.findByText('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
+      await screen.findByText(
+        'We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.',
+      ),
     ).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
   });

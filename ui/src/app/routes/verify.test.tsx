@@ -34,7 +34,7 @@ describe('the page Verify a picture', () => {
     expect(await screen.findByRole('heading', { level: 1, name: 'Verify a picture' })).toBeVisible();
     expect(screen.getByText(/never store it/)).toBeVisible();
     expect(screen.getByRole('heading', { name: 'What are Content Credentials?' })).toBeVisible();
-    expect(screen.getByText('JPG, PNG or WebP, up to 25 MB')).toBeVisible();
+    expect(screen.getByText('JPG, PNG, WebP, HEIC or AVIF, up to 25 MB')).toBeVisible();
   });
 
   test('says what a result of this server says', async () => {
@@ -191,11 +191,20 @@ describe('another picture', () => {
   });
 });
 
+describe('a picture of a phone', () => {
+  test('is verified whatever its type is called', async () => {
+    const { api } = renderApp('/verify');
+    await choose(aFile('photo.HEIC', ''));
+    expect(await screen.findByRole('heading', { name: 'No Content Credentials' })).toBeVisible();
+    expect(api.calls).toContain('POST /api/verify');
+  });
+});
+
 describe('a picture that cannot be verified', () => {
   test('of a wrong type is refused without sending it', async () => {
     const { api } = renderApp('/verify');
     await choose(aFile('drawing.gif', 'image/gif'));
-    expect(await screen.findByRole('alert')).toHaveTextContent('Choose a JPG, PNG or WebP file.');
+    expect(await screen.findByRole('alert')).toHaveTextContent('Choose a JPG, PNG, WebP, HEIC or AVIF file.');
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
     expect(api.calls).not.toContain('POST /api/verify');
     await choose(aFile());

@@ -17,7 +17,11 @@ export function Footer() {
     <footer className="mt-16 border-t border-line">
       <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
         <div className="grid gap-1">
-          <p>{t('Retouch edits your images on this server. They stay here until you delete them.')}</p>
+          <p>
+            {t(
+              'Retouch edits your images on this server. Images of your account stay here until you delete them.',
+            )}
+          </p>
           {operatorName && (
             <p>
               {t('Run by {operator}', {

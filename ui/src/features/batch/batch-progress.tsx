@@ -7,7 +7,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { formatNumber, plural, t } from '@/lib/translate';
-import { type Batch, type BatchItem, isFinished } from './batch-store';
+import { type Batch, type BatchItem, isFinished, isUnsent } from './batch-store';
 import { resultNames } from './file-names';
 
 const loadZip = () => import('./zip');
@@ -56,7 +56,9 @@ export function BatchProgress(props: BatchProgressProps) {
               fraction={sum(accepted.map(completion)) / accepted.length}
             />
             <p className="text-sm text-soft">
-              {t('You can leave this page. Runs continue, and you’ll find the results with your images.')}
+              {items.some(isUnsent)
+                ? t('Keep this tab open until all files are uploaded.')
+                : t('You can leave this page. Runs continue, and you’ll find the results with your images.')}
             </p>
           </>
         )}

@@ -1,8 +1,12 @@
 import { type ReactNode, useRef, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
+import { useConfig } from '@/lib/env';
 import { readImageSize } from '@/lib/image-size';
+import { isTooBig, tooBigText } from '@/lib/max-dimension';
+import { isCommon } from '@/lib/picture-kind';
 import { msg, t } from '@/lib/translate';
+import { tooLargeText } from '@/lib/upload-size';
 import { GradientOptions } from './gradient-options';
 import { type Background, gradientCss } from './look';
 import { Range } from './range';
@@ -36,6 +40,7 @@ const FIRST_BLUR = 2;
 
 /** Chooses the background of a cut-out. The download includes it. */
 export default function BackgroundOptions(props: BackgroundOptionsProps) {
+  const { limits } = useConfig();
   const { background, onBackground, isSimple = false } = props;
   const [problem, setProblem] = useState<string | null>(null);
   const color = background && 'color' in background ? background.color : null;
@@ -50,15 +55,22 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
     onBackground(next);
   }
 
+  /** Why the server would refuse a picture as a background; null if it takes it. */
+  async function problemOf(chosen: File, url: string): Promise<string | null> {
+    const unreadable = t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.');
+    if (!isCommon(chosen)) return unreadable;
+    const size = await readImageSize(url).catch(() => null);
+    if (!size) return unreadable;
+    if (isTooBig(size, limits.maxDimension)) return tooBigText(limits.maxDimension);
+    return tooLargeText(chosen, limits.maxUploadBytes);
+  }
+
   async function choose(chosen: File) {
     const url = URL.createObjectURL(chosen);
-    try {
-      await readImageSize(url);
-      change({ picture: chosen, url });
-    } catch {
-      URL.revokeObjectURL(url);
-      setProblem(t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'));
-    }
+    const problem = await problemOf(chosen, url);
+    if (!problem) return change({ picture: chosen, url });
+    URL.revokeObjectURL(url);
+    setProblem(problem);
   }
 
   return (
@@ -180,7 +192,7 @@ function CustomPicture({ url, onFile }: CustomPictureProps) {
       <input
         ref={input}
         type="file"
-        accept="image/*"
+        accept="image/png,image/jpeg,image/webp"
         aria-label={t('Background picture')}
         hidden
         onChange={({ target }) => {

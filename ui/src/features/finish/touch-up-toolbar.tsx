@@ -1,3 +1,4 @@
+import { BaseButton } from '@/components/base-button';
 import { Button } from '@/components/button';
 import { IconButton } from '@/components/icon-button';
 import { RadioGroup, RadioOption } from '@/components/radio-options';
@@ -74,14 +75,13 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
           >
             <MaskIcon name="redo" />
           </IconButton>
-          <button
-            type="button"
+          <BaseButton
             disabled={touchUp.strokes.length === 0}
             onClick={touchUp.reset}
-            className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+            className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60"
           >
             {t('Reset')}
-          </button>
+          </BaseButton>
         </div>
         <Button size="sm" onClick={() => finish.setTouchingUp(false)}>
           {t('Done')}

@@ -90,7 +90,7 @@ export function useFreeRun(tool: EditingTool) {
     result: run.data ?? null,
     originalUrl,
     isRefused,
-    advice: run.error && !isRefused ? adviceFor(run.error) : null,
+    advice: run.error && !isRefused ? failureText(run.error) : null,
     reset: () => {
       current.current?.abort();
       // A run that nobody waits for gives the image's free run back.
@@ -121,15 +121,4 @@ function resultOf({ results: [result], failure }: Job): FreeResult {
 async function measure(url: string, factor: number | null): Promise<FreeResult> {
   const { x, y } = await readImageSize(url);
   return { url, width: x, height: y, factor };
-}
-
-function adviceFor(error: Error): string {
-  if (error instanceof ApiError && error.status === 429) {
-    const minutes = Math.ceil((error.retryAfterSeconds ?? 3600) / 60);
-    return t(
-      'You have used this hour’s free runs. Try again in {minutes} min, or sign up: new accounts start with free credits.',
-      { minutes },
-    );
-  }
-  return failureText(error);
 }

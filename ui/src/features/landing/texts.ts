@@ -42,7 +42,7 @@ export const steps = [
   {
     id: 'upload',
     title: msg('Upload an image'),
-    text: msg('Drop a JPG, PNG or WebP file. We remove camera metadata such as your location.'),
+    text: msg('Drop a JPG, PNG, WebP, HEIC or AVIF file. We remove camera metadata such as your location.'),
   },
   {
     id: 'watch',

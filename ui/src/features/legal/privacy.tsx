@@ -112,8 +112,10 @@ export const privacySections: LegalSection[] = [
       <p>
         Your sign-in is stored in your browser until you log out or it expires. Unfinished masks, and the run
         that you started without an account, are stored in the browser tab and disappear when you close it.
-        Your browser remembers the color theme, your consent, and which results you have seen until you clear
-        its storage. We set no tracking cookies.
+        The picture of such a run, and one that you chose before signing up, are stored in your browser for an
+        hour, or until you come back after that. Your browser remembers the language, the color theme, your
+        choices about cookies and ratings, and which results you have seen until you clear its storage. We set
+        no tracking cookies; an advertising tag, which runs only with your consent, may.
       </p>
     ),
   },

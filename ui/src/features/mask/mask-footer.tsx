@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react';
+import { BaseButton } from '@/components/base-button';
 import { HoldButton } from '@/components/hold-button';
 import { Icon } from '@/components/icon';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
@@ -9,7 +10,7 @@ import type { ComparedPicture } from './edited-picture';
 import { MaskIcon } from './mask-icon';
 
 const textButton =
-  'inline-flex min-h-10 thumb:min-h-11 thumb:min-w-11 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
+  'inline-flex min-h-10 thumb:min-h-11 thumb:min-w-11 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60';
 
 /** Narrow screens show icons only; screen readers always get the words. */
 const wideOnly = 'max-sm:sr-only';
@@ -105,8 +106,7 @@ export function MaskFooter({
           <Icon name="upload" />
           <span className={wideOnly}>{t('Import mask')}</span>
         </button>
-        <button
-          type="button"
+        <BaseButton
           title={t('Export mask (PNG)')}
           className={textButton}
           disabled={!canExport || isExporting}
@@ -114,7 +114,7 @@ export function MaskFooter({
         >
           {isExporting ? <Spinner /> : <Icon name="download" />}
           <span className={wideOnly}>{t('Export mask')}</span>
-        </button>
+        </BaseButton>
       </div>
     </div>
   );

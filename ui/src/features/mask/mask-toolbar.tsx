@@ -1,3 +1,4 @@
+import { BaseButton } from '@/components/base-button';
 import { IconButton } from '@/components/icon-button';
 import { RadioGroup, RadioOption } from '@/components/radio-options';
 import { Spinner } from '@/components/spinner';
@@ -27,7 +28,7 @@ type MaskToolbarProps = {
 };
 
 const textButton =
-  'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
+  'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-sm px-3 text-sm font-medium hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60';
 
 /** The brush, its size, selecting, and undo. */
 export function MaskToolbar(props: MaskToolbarProps) {
@@ -70,10 +71,10 @@ export function MaskToolbar(props: MaskToolbarProps) {
         aria-label={t('Selection')}
         className="flex rounded-md border border-line bg-surface p-0.5"
       >
-        <button type="button" disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
+        <BaseButton disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
           {isSelecting ? <Spinner /> : <MaskIcon name="subject" />}
           {t('Select subject')}
-        </button>
+        </BaseButton>
         {brush === 'select' && (
           <button
             type="button"
@@ -99,9 +100,9 @@ export function MaskToolbar(props: MaskToolbarProps) {
         <IconButton label={t('Redo')} title={t('Redo (Ctrl+Shift+Z)')} disabled={!canRedo} onClick={onRedo}>
           <MaskIcon name="redo" />
         </IconButton>
-        <button type="button" disabled={!canClear} onClick={onClear} className={textButton}>
+        <BaseButton disabled={!canClear} onClick={onClear} className={textButton}>
           {t('Clear')}
-        </button>
+        </BaseButton>
         <button
           type="button"
           title={t('Select everything else (I)')}

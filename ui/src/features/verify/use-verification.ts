@@ -4,17 +4,15 @@ import { fetchFile, sendFile } from '@/lib/api-client';
 import type { Verification } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { UserError } from '@/lib/failure-text';
-import { formatBytes } from '@/lib/format';
+import { isCommon, isHeif } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
+import { tooLargeText } from '@/lib/upload-size';
 
 /** `url` is the object URL of the file: the browser shows the picture from its own memory. */
 export type CheckedPicture = { file: File; url: string };
 
 /** A result of this server, by its signed URL. */
 export type LinkedPicture = { url: string; name: string };
-
-// Some systems use old names for JPEG.
-const ACCEPTED = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
 
 /** Verifies one picture after another. A later picture cancels the verification of an earlier one. */
 export function useVerification() {
@@ -61,12 +59,12 @@ async function fileOf({ url, name }: LinkedPicture): Promise<File> {
 }
 
 /** Browsers know more formats than the server reads. No pixel is decoded, so a picture may have any dimensions. */
-function refuse({ type, size }: File, maxBytes: number) {
-  if (!ACCEPTED.has(type)) {
-    throw new UserError(t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'));
+function refuse(file: File, maxBytes: number) {
+  if (!isCommon(file) && !isHeif(file)) {
+    throw new UserError(
+      t('We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.'),
+    );
   }
-  if (size > maxBytes) {
-    const [bytes, limit] = [formatBytes(size), formatBytes(maxBytes)];
-    throw new UserError(t('This file is {bytes}. You can upload up to {limit}.', { bytes, limit }));
-  }
+  const tooLarge = tooLargeText(file, maxBytes);
+  if (tooLarge) throw new UserError(tooLarge);
 }

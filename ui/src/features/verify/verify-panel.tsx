@@ -9,6 +9,7 @@ import { useIncomingFiles } from '@/components/use-incoming-files';
 import { useConfig } from '@/lib/env';
 import { failureText, UserError } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
+import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { CheckedPictureView } from './checked-picture-view';
 import { ReportView } from './report-view';
@@ -60,7 +61,7 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
             <Skeleton className="h-72 rounded-lg" />
           ) : (
             <FileDrop
-              hint={t('JPG, PNG or WebP, up to {bytes}', { bytes: formatBytes(maxUploadBytes) })}
+              hint={t('JPG, PNG, WebP, HEIC or AVIF, up to {bytes}', { bytes: formatBytes(maxUploadBytes) })}
               onFiles={accept}
             />
           )}
@@ -72,7 +73,7 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
             <input
               ref={input}
               type="file"
-              accept="image/*"
+              accept={pictureTypes}
               aria-label={t('Image file')}
               hidden
               onChange={({ target }) => {
