@@ -123,6 +123,11 @@ export function unwrap<T>({ data, error, response }: Answer<T>): T {
   throw toApiError(response.status, error, (name) => response.headers.get(name));
 }
 
+/** Accepts a deletion of what is already gone, perhaps deleted in another tab. */
+export function unwrapDeletion(answer: Answer<unknown>): void {
+  if (answer.response.status !== 404) unwrap(answer);
+}
+
 function toApiError(status: number, body: unknown, header: (name: string) => string | null): ApiError {
   const problem =
     typeof body === 'object' && body !== null ? (body as { detail?: unknown; code?: unknown }) : {};

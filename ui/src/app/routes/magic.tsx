@@ -1,4 +1,5 @@
-import { Suspense, useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { Suspense } from 'react';
 import { Button } from '@/components/button';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
@@ -27,7 +28,13 @@ export default function MagicRoute() {
   const { limits } = useConfig();
 
   if (isLoading) return <PageSkeleton />;
-  if (!isSignedIn) return <MagicForVisitors />;
+  if (!isSignedIn) {
+    return (
+      <Installed name="magic-fix">
+        <MagicForVisitors />
+      </Installed>
+    );
+  }
   return (
     <Installed name="magic-fix">
       <div className="page py-8 md:py-12">
@@ -53,7 +60,7 @@ export default function MagicRoute() {
 
 function MagicForVisitors() {
   const { signIn } = useSession();
-  const [hasFailed, setFailed] = useState(false);
+  const login = useMutation({ mutationFn: () => signIn(null, { callback: paths.authCallbackMagic }) });
   const title = t('Magic Fix requires logging in');
 
   return (
@@ -66,13 +73,10 @@ function MagicForVisitors() {
             'Draw over an area and describe what should happen there. With an exact mask, no pixel outside it changes; without, the result blends in a few pixels beyond it. Your account keeps the images you fix.',
           )}
         </p>
-        <Button
-          size="lg"
-          onClick={() => signIn(null, { callback: paths.authCallbackMagic }).catch(() => setFailed(true))}
-        >
+        <Button size="lg" isBusy={login.isPending} onClick={() => login.mutate()}>
           {t('Login')}
         </Button>
-        {hasFailed && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
+        {login.isError && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
       </div>
       <section aria-labelledby="examples" className="min-w-0">
         <h2 id="examples" className="mb-4 text-lg font-semibold">

@@ -167,6 +167,28 @@ describe('the background tool on a stored image', () => {
     expect(screen.getByText('No images to show')).toBeVisible();
   });
 
+  test('says that a run could not be canceled', async () => {
+    const api = withImage({ stepMs: 500 });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(http.delete('*/api/jobs/:id', () => new HttpResponse(null, { status: 500 })));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
+    expect(await screen.findByText('Failed to cancel the run, try again later')).toBeVisible();
+  });
+
+  test('removes a result that was deleted in another tab', async () => {
+    const api = withImage({ results: [aResult({ imageId: 'a' })] });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(http.delete('*/api/rmbg-images/:id', () => new HttpResponse(null, { status: 404 })));
+    await userEvent.click(await screen.findByRole('button', { name: 'DELETE' }));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete' }),
+    );
+    expect(await screen.findByText('No images to show')).toBeVisible();
+  });
+
   test('deletes a result after a confirmation and selects the first remaining one', async () => {
     const api = withImage({ results: [aResult({ imageId: 'a' }), aResult({ imageId: 'b' })] });
     renderApp('/remove-background/image-1', { api, signedIn: true });

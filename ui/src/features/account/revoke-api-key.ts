@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { api, isProblem, unwrap } from '@/lib/api-client';
+import { api, unwrapDeletion } from '@/lib/api-client';
 import type { ApiKey } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
 import { apiKeysKey } from '@/lib/query-keys';
@@ -9,15 +9,8 @@ import { accountTexts } from './texts';
 export function useRevokeApiKey(onRevoked: (keyId: string) => void) {
   const queryClient = useQueryClient();
   return useMutation({
-    mutationFn: async (keyId: string) => {
-      const answer = await api.DELETE('/api/keys/{keyId}', { params: { path: { keyId } } });
-      try {
-        unwrap(answer);
-      } catch (error) {
-        // Already revoked, perhaps in another tab.
-        if (!isProblem(error, 404)) throw error;
-      }
-    },
+    mutationFn: async (keyId: string) =>
+      unwrapDeletion(await api.DELETE('/api/keys/{keyId}', { params: { path: { keyId } } })),
     onSuccess: (_, keyId) => {
       queryClient.setQueryData<ApiKey[]>(apiKeysKey, (old) => old?.filter(({ id }) => id !== keyId));
       onRevoked(keyId);

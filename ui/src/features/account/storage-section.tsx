@@ -1,3 +1,4 @@
+import { LoadFailure } from '@/components/load-failure';
 import { PageSection } from '@/components/page-section';
 import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
@@ -14,7 +15,11 @@ export function StorageSection() {
       {storage.data ? (
         <Usage storage={storage.data} />
       ) : storage.isError ? (
-        <p className="text-sm text-soft">{t(accountTexts.storageFailed)}</p>
+        <LoadFailure
+          text={t(accountTexts.storageFailed)}
+          isTrying={storage.isFetching}
+          onTryAgain={() => void storage.refetch()}
+        />
       ) : (
         <div role="status" aria-label={t('Loading storage')}>
           <Skeleton className="h-10" />

@@ -31,8 +31,17 @@ export function Callback({ to }: { to: string }) {
   if (isSignedIn && !error) return <Navigate to={returnTo ?? to} replace />;
   return (
     <CenteredPage icon="warning" title={t(authTexts.loginFailed)}>
-      <p>{t('The sign-in was canceled, or its link has expired. Nothing has changed.')}</p>
-      <ButtonLink to={paths.login}>{t('Try again')}</ButtonLink>
+      <p>
+        {isUnreachable(error)
+          ? t(authTexts.unreachable)
+          : t('The sign-in was canceled, or its link has expired. Nothing has changed.')}
+      </p>
+      <ButtonLink to={paths.login} state={returnTo ?? to}>
+        {t('Try again')}
+      </ButtonLink>
     </CenteredPage>
   );
 }
+
+/** Browsers reject a request that reaches no server with a TypeError. */
+const isUnreachable = (error: unknown) => error instanceof TypeError;

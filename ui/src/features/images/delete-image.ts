@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { api, unwrap } from '@/lib/api-client';
+import { api, unwrapDeletion } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
@@ -12,7 +12,7 @@ export function useDeleteImage(imageId: string) {
 
   return useMutation({
     mutationFn: async () =>
-      unwrap(await api.DELETE('/api/images/{imageId}', { params: { path: { imageId } } })),
+      unwrapDeletion(await api.DELETE('/api/images/{imageId}', { params: { path: { imageId } } })),
     onSuccess: () => {
       forgetImage(queryClient, imageId);
       // Hides the image at once; the refetch confirms it.

@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react';
 import { ButtonLink } from '@/components/button-link';
 import { medianSeconds } from '@/features/catalog/bound-models';
 import { classNames } from '@/lib/class-names';
-import { useTool } from '@/lib/env';
+import { isInstalled, useConfig, useTool } from '@/lib/env';
 import { formatSeconds } from '@/lib/format';
 import { toolName } from '@/lib/tool-names';
 import { formatNumber, plural, t } from '@/lib/translate';
@@ -14,6 +14,7 @@ type ExampleSectionProps = { texts: SectionTexts; isRaised?: boolean; children: 
 export function ExampleSection({ texts, isRaised = false, children }: ExampleSectionProps) {
   const id = useId();
   const offer = useTool(texts.tool);
+  const config = useConfig();
   const seconds = offer && medianSeconds(offer);
   return (
     <section aria-labelledby={id} className={classNames(isRaised && 'border-y border-line bg-surface')}>
@@ -26,7 +27,7 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
             <p className="mt-3 text-soft">{t(texts.text)}</p>
           </div>
           <div className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
-            {offer?.available ? (
+            {offer && isInstalled(config, texts.tool) ? (
               <>
                 <ButtonLink
                   to={texts.to}

@@ -4,6 +4,7 @@ import type { Shape } from '@/features/mask/marks';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
+import { problemText } from '@/lib/failure-text';
 
 type FixRequest = {
   /** Returns the image to fix; made the first time if the picture is a result. */
@@ -65,8 +66,9 @@ export function useFixRun(imageId: string, events: FixEvents) {
       onUnsuccessful();
       const field = code ? fieldByCode[code] : undefined;
       if (!field) return false;
-      setRefusal({ field, detail });
-      events.onRefused({ field, detail });
+      const refused = { field, detail: problemText({ detail, code }) };
+      setRefusal(refused);
+      events.onRefused(refused);
       return true;
     },
   });

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Tool } from '@/features/catalog/tool';
-import { api, unwrap } from '@/lib/api-client';
+import { api, unwrapDeletion } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
 import { t } from '@/lib/translate';
@@ -9,7 +9,7 @@ export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => v
   const queryClient = useQueryClient();
   return useMutation({
     mutationFn: async (resultId: string) =>
-      unwrap(await api.DELETE(tool.resultsPath, { params: { path: { imageId: resultId } } })),
+      unwrapDeletion(await api.DELETE(tool.resultsPath, { params: { path: { imageId: resultId } } })),
     onSuccess: (_, resultId) => {
       const queryKey = tool.resultsKey(imageId);
       const isListFetching = queryClient.isFetching({ queryKey }) > 0;

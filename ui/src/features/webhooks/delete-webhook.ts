@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { api, isProblem, unwrap } from '@/lib/api-client';
+import { api, unwrapDeletion } from '@/lib/api-client';
 import type { Webhook } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
 import { webhooksKey } from '@/lib/query-keys';
@@ -9,15 +9,8 @@ import { webhookTexts } from './texts';
 export function useDeleteWebhook(onDeleted: (webhookId: string) => void) {
   const queryClient = useQueryClient();
   return useMutation({
-    mutationFn: async (webhookId: string) => {
-      const answer = await api.DELETE('/api/webhooks/{webhookId}', { params: { path: { webhookId } } });
-      try {
-        unwrap(answer);
-      } catch (error) {
-        // Already deleted, perhaps in another tab.
-        if (!isProblem(error, 404)) throw error;
-      }
-    },
+    mutationFn: async (webhookId: string) =>
+      unwrapDeletion(await api.DELETE('/api/webhooks/{webhookId}', { params: { path: { webhookId } } })),
     onSuccess: (_, webhookId) => {
       queryClient.setQueryData<Webhook[]>(webhooksKey, (old) => old?.filter(({ id }) => id !== webhookId));
       onDeleted(webhookId);

@@ -38,9 +38,11 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
     if (isBusy) return;
     if (!url.trim()) return reject(t('Enter the address to call'));
     if (events.length === 0) return setProblem(t('Choose at least one event.'));
-    const creditsBelow = Number(below);
+    let creditsBelow = Number(below);
     if (!(Number.isInteger(creditsBelow) && creditsBelow >= 1 && creditsBelow <= MAX_CREDITS_BELOW)) {
-      return setProblem(t('Enter a whole number of credits'));
+      if (events.includes('credits.low')) return setProblem(t('Enter a whole number of credits'));
+      // Nobody sees the field.
+      creditsBelow = DEFAULT_CREDITS_BELOW;
     }
     setProblem(null);
     setBusy(true);
