@@ -2,7 +2,7 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { type User, UserManager } from 'oidc-client-ts';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { aConfig } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -100,6 +100,24 @@ describe('signing in', () => {
   test('shows Login Failed for a callback without a sign-in', async () => {
     renderApp('/authcallback');
     expect(await screen.findByRole('heading', { name: 'Login Failed' })).toBeVisible();
+  });
+
+  test.each([
+    ['a lost connection', new TypeError('Failed to fetch'), /We can’t reach the sign-in service/],
+    [
+      'a slow server',
+      Object.assign(new Error('Network timed out'), { name: 'ErrorTimeout' }),
+      /We can’t reach the sign-in service/,
+    ],
+    ['a canceled sign-in', new Error('No matching state'), /The sign-in was canceled/],
+  ])('after %s says why, and returns to Magic Fix with the next try', async (_, error, reason) => {
+    window.history.replaceState(null, '', '/authcallback-magic?code=1&state=2');
+    onTestFinished(() => window.history.replaceState(null, '', '/'));
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockRejectedValue(error);
+    const { router } = renderApp('/authcallback-magic');
+    expect(await screen.findByText(reason)).toBeVisible();
+    await userEvent.click(screen.getByRole('link', { name: 'Try again' }));
+    expect(router.state.location).toMatchObject({ pathname: '/login', state: '/magic' });
   });
 
   test('asks a visitor of Magic Fix to log in', async () => {

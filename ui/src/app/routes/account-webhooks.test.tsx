@@ -55,15 +55,25 @@ describe('adding a webhook', () => {
     await person.click(await button('Add a webhook'));
     const create = screen.getByRole('button', { name: 'Create webhook' });
     await person.click(create);
+    const address = screen.getByRole('textbox', { name: 'Address' });
     expect(await screen.findByText('Enter the address to call')).toBeVisible();
-    await person.type(screen.getByRole('textbox', { name: 'Address' }), 'https://example.com');
+    expect(address).toHaveFocus();
+    expect(address).toBeInvalid();
+    await person.type(address, 'https://example.com');
     const below = screen.getByRole('spinbutton');
     await person.clear(below);
     await person.click(create);
-    expect(await screen.findByText('Enter a whole number of credits')).toBeVisible();
+    expect(below).toHaveAccessibleDescription('Enter a whole number of credits');
+    expect(below).toHaveFocus();
+    expect(address).toBeValid();
     for (const box of screen.getAllByRole('checkbox', { checked: true })) await person.click(box);
+    expect(screen.queryByRole('alert')).toBeNull();
     await person.click(create);
-    expect(await screen.findByText('Choose at least one event.')).toBeVisible();
+    expect(screen.getByRole('group', { name: 'Call it when' })).toHaveAccessibleDescription(
+      'Choose at least one event.',
+    );
+    expect(screen.getByRole('checkbox', { name: 'A run is done' })).toHaveFocus();
+    expect(address).toBeValid();
     expect(api.calls).not.toContain('POST /api/webhooks');
     await person.click(screen.getByRole('button', { name: 'Cancel' }));
     await waitFor(async () => expect(await button('Add a webhook')).toHaveFocus());
@@ -99,6 +109,17 @@ describe('a webhook', () => {
     expect(screen.queryByRole('button', { name: 'Send a test event' })).toBeNull();
     await person.click(await button('Turn on'));
     expect(await button('Send a test event')).toBeVisible();
+  });
+
+  test('keeps its threshold if the field is not shown', async () => {
+    const { api, person } = open(
+      withWebhooks(aWebhook({ events: ['job.done', 'credits.low'], creditsBelow: 7 })),
+    );
+    await person.click(await button('Edit'));
+    await person.clear(screen.getByRole('spinbutton'));
+    await person.click(screen.getByRole('checkbox', { name: 'Credits are low' }));
+    await person.click(screen.getByRole('button', { name: 'Save' }));
+    await waitFor(() => expect(api.webhooks[0]).toMatchObject({ events: ['job.done'], creditsBelow: 7 }));
   });
 
   test('gets a new secret after a confirmation', async () => {

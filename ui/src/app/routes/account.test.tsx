@@ -32,10 +32,13 @@ describe('the storage', () => {
     expect(screen.queryByRole('progressbar', { name: 'Storage used' })).toBeNull();
   });
 
-  test('reports a failure', async () => {
-    renderApp('/account', { signedIn: true });
-    server.use(http.get('*/api/user/storage', () => new HttpResponse(null, { status: 500 })));
+  test('can be loaded again after a failure', async () => {
+    renderApp('/account', { api: used({ bytes: 1_500, pictures: 1 }), signedIn: true });
+    const repair = breakGet('*/api/user/storage');
     expect(await screen.findAllByText('Failed to load your storage usage')).not.toHaveLength(0);
+    repair();
+    await userEvent.click(await button('Try again'));
+    expect(await screen.findByText(/1 of 100,000 pictures/)).toBeVisible();
   });
 });
 

@@ -78,6 +78,15 @@ describe('the sections', () => {
     expect(section.getByText('Not installed on this server yet')).toBeVisible();
   });
 
+  test('a tool with only free runs is offered, without a price', async () => {
+    const config = aConfig();
+    for (const tool of config.tools) tool.available = false;
+    await openLanding({ api: Object.assign(new MockApi(), { config }) });
+    const section = within(screen.getByRole('region', { name: 'AI-Powered Background Removal' }));
+    expect(section.getByRole('link', { name: /^Try now/ })).toHaveAttribute('href', '/remove-background');
+    expect(section.queryByText(/credits per image/)).toBeNull();
+  });
+
   test('Magic Fix has an example of each of its five uses, with the prompt in quotes', async () => {
     await openLanding();
     const uses = within(screen.getByRole('tablist', { name: 'Examples of Magic Fix' }));

@@ -158,6 +158,20 @@ describe('one image', () => {
     expect(await screen.findByText('No images to show')).toBeVisible();
   });
 
+  test('leaves the page of an image that was deleted in another tab', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { router } = renderApp('/images/image-1', { api, signedIn: true });
+    const remove = await screen.findByRole('button', { name: 'DELETE ALL IMAGES' });
+    api.images = [];
+    server.use(http.delete('*/api/images/:id', () => new HttpResponse(null, { status: 404 })));
+    await userEvent.click(remove);
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete all' }),
+    );
+    await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
+    expect(await screen.findByText('No images to show')).toBeVisible();
+  });
+
   test('calls no API for a deleted image', async () => {
     const api = Object.assign(new MockApi(), {
       images: [anImage()],

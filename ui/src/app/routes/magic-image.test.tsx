@@ -1,9 +1,10 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Shape } from '@/features/mask/marks';
 import { useMaskStore } from '@/features/mask/mask-store';
+import { keyOf, setCatalogue } from '@/lib/translate';
 import { aConfig, anImage, aResult } from '@/testing/builders';
 import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
@@ -262,6 +263,19 @@ describe('refusals', () => {
     await run();
     expect(await screen.findByRole('alert')).toHaveTextContent('The mask is odd.');
     expect(await field()).not.toBeInvalid();
+  });
+
+  test('a refusal in the language of the page', async () => {
+    open(withImage());
+    server.use(
+      http.post('*/api/magic-images/fix/:id', () =>
+        HttpResponse.json({ code: 'mask_invalid', detail: 'The mask is odd.' }, { status: 422 }),
+      ),
+    );
+    setCatalogue({ [keyOf('code:mask_invalid')]: 'Die Maske ist ungültig.' }, 'de');
+    onTestFinished(() => setCatalogue({}, 'en'));
+    await run();
+    expect(await screen.findByRole('alert')).toHaveTextContent('Die Maske ist ungültig.');
   });
 
   test('says Not enough credits with a link to the packs', async () => {

@@ -1,13 +1,15 @@
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { UserManager } from 'oidc-client-ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { anImage } from '@/testing/builders';
+import { aConfig, anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
 // jsdom lays out nothing and cannot scroll.
 const original = Element.prototype.scrollIntoView;
 afterEach(() => {
+  vi.restoreAllMocks();
   Element.prototype.scrollIntoView = original;
 });
 
@@ -58,5 +60,31 @@ describe('the start page of Magic Fix', () => {
     expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
     await userEvent.keyboard('{End}{ArrowRight}');
     expect(screen.getByRole('tab', { name: 'Edit Details' })).toHaveAttribute('aria-selected', 'true');
+  });
+
+  test('asks no visitor to log in if Magic Fix is not installed', async () => {
+    const config = aConfig();
+    config.tools = config.tools.filter(({ tool }) => tool !== 'magic-fix');
+    renderApp('/magic', { api: Object.assign(new MockApi(), { config }) });
+    expect(
+      await screen.findByRole('heading', { name: 'Magic Fix is not installed on this server yet' }),
+    ).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Login' })).toBeNull();
+  });
+
+  test('starts one sign-in at a time, and forgets why the last one failed', async () => {
+    const unreachable = 'We can’t reach the sign-in service. Please try again later.';
+    const redirect = vi.spyOn(UserManager.prototype, 'signinRedirect');
+    redirect.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    redirect.mockReturnValueOnce(new Promise(() => {}));
+    renderApp('/magic');
+    const login = await screen.findByRole('button', { name: 'Login' });
+    await userEvent.click(login);
+    expect(await screen.findByText(unreachable)).toBeVisible();
+    await userEvent.click(login);
+    await userEvent.click(login);
+    expect(login).toHaveAttribute('aria-busy', 'true');
+    expect(screen.queryByText(unreachable)).toBeNull();
+    await waitFor(() => expect(redirect).toHaveBeenCalledTimes(2));
   });
 });

@@ -1,7 +1,7 @@
 import { ButtonLink } from '@/components/button-link';
 import { CenteredPage } from '@/components/centered-page';
 import type { ToolName } from '@/lib/api-types';
-import { useConfig } from '@/lib/env';
+import { isInstalled, useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { toolName } from '@/lib/tool-names';
 import { t } from '@/lib/translate';
@@ -14,7 +14,8 @@ const starts: Record<ToolName, string> = {
 
 /** Shown for a tool that this installation has no model for. */
 export default function ToolNotInstalled({ name }: { name: ToolName }) {
-  const other = useConfig().tools.find(({ tool, available }) => available && tool !== name)?.tool;
+  const config = useConfig();
+  const other = config.tools.find(({ tool }) => tool !== name && isInstalled(config, tool))?.tool;
   return (
     <CenteredPage title={t('{tool} is not installed on this server yet', { tool: toolName(name) })}>
       <p>

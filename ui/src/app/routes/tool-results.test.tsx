@@ -643,7 +643,7 @@ describe('loading failures', () => {
     '%s can load the image again',
     async (path) => {
       open(path);
-      const repair = breakGet('*/api/images/image-1');
+      const repair = breakGet('*/api/images/image-1', () => HttpResponse.error());
       expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
       expect(screen.getByText(/We could not reach the server/)).toBeVisible();
       repair();
@@ -651,6 +651,15 @@ describe('loading failures', () => {
       expect(await screen.findByRole('img', { name: /^Image of/ })).toBeVisible();
     },
   );
+
+  test('a server that answers is not called unreachable', async () => {
+    open('/images/image-1');
+    const detail = 'Too many requests. Try again in 2 seconds.';
+    breakGet('*/api/images/image-1', () => HttpResponse.json({ detail }, { status: 429 }));
+    expect(await screen.findByText(detail)).toBeVisible();
+    expect(screen.queryByText(/We could not reach the server/)).toBeNull();
+    expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
+  });
 
   test('a missing image has no retry button', async () => {
     open('/remove-background/image-9');

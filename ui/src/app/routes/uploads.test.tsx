@@ -98,6 +98,7 @@ test('an upload whose page was left says why it failed', async () => {
   finish(HttpResponse.json({ detail: 'Your storage is full.' }, { status: 422 }));
   const notice = within(await screen.findByRole('list', { name: 'Uploads' }));
   expect(await notice.findByText('Your storage is full.')).toBeVisible();
+  expect(notice.getByRole('status')).toHaveTextContent(/^photo\.png: Failed to upload image$/);
   await userEvent.click(notice.getByRole('button', { name: 'Close' }));
   expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
 });

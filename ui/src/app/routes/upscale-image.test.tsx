@@ -474,6 +474,13 @@ describe('a server without the tool', () => {
     expect(api.calls.filter((call) => call.includes('image-1'))).toEqual([]);
   });
 
+  test('links to a tool with only free runs', async () => {
+    const config = withoutUpscale();
+    for (const offer of config.tools) offer.available = false;
+    open(withImage({ config }));
+    expect(await screen.findByRole('link', { name: 'Remove Background instead' })).toBeVisible();
+  });
+
   test('disables only the kind of run it lacks', async () => {
     const config = withoutUpscale();
     config.tools = config.tools.map((offer) =>

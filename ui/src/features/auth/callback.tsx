@@ -43,5 +43,6 @@ export function Callback({ to }: { to: string }) {
   );
 }
 
-/** Browsers reject a request that reaches no server with a TypeError. */
-const isUnreachable = (error: unknown) => error instanceof TypeError;
+/** Browsers reject a request that reaches no server with a TypeError; the identity client gives up on a slow one. */
+const isUnreachable = (error: unknown) =>
+  error instanceof TypeError || (error instanceof Error && error.name === 'ErrorTimeout');

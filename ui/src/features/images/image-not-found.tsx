@@ -1,7 +1,8 @@
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { CenteredPage } from '@/components/centered-page';
-import { isProblem } from '@/lib/api-client';
+import { ApiError, isProblem } from '@/lib/api-client';
+import { failureText } from '@/lib/failure-text';
 import { t } from '@/lib/translate';
 import { imageTexts } from './texts';
 
@@ -20,7 +21,9 @@ export function ImageNotFound({ backTo, error, isTrying, onTryAgain }: ImageNotF
       <p>
         {isGone
           ? t('It may have been deleted, or it belongs to another account.')
-          : t('We could not reach the server. Your image is safe: we keep it until you delete it.')}
+          : error instanceof ApiError && error.detail
+            ? failureText(error)
+            : t('We could not reach the server. Your image is safe: we keep it until you delete it.')}
       </p>
       <div className="flex flex-wrap justify-center gap-3">
         {!isGone && (

@@ -10,7 +10,6 @@ import { classNames } from '@/lib/class-names';
 import { failureText } from '@/lib/failure-text';
 import { rich } from '@/lib/rich';
 import { t } from '@/lib/translate';
-import { imageTexts } from './texts';
 import { retryUpload } from './upload-queue';
 import { isUnfinished, removeUpload, type Upload } from './uploads';
 
@@ -165,11 +164,7 @@ function stateText({ state }: Upload, name: ReactNode): ReactNode {
     case 'done':
       return rich('{name} is uploaded', { name });
     case 'failed':
-      return (
-        <>
-          {name} {t(imageTexts.uploadFailed)}
-        </>
-      );
+      return rich('{name}: Failed to upload image', { name });
   }
 }
 

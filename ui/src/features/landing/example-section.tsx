@@ -36,10 +36,13 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
                 >
                   {t('Try now')}
                 </ButtonLink>
-                <span className="text-sm text-soft tabular-nums">
-                  {prices(offer.costs.map(({ credits }) => credits))}
-                  {seconds != null && ` · ${t('typically {time}', { time: formatSeconds(seconds) })}`}
-                </span>
+                {/* The price and the time are those of paid runs. */}
+                {offer.available && (
+                  <span className="text-sm text-soft tabular-nums">
+                    {prices(offer.costs.map(({ credits }) => credits))}
+                    {seconds != null && ` · ${t('typically {time}', { time: formatSeconds(seconds) })}`}
+                  </span>
+                )}
               </>
             ) : (
               <span className="text-sm text-soft">{t('Not installed on this server yet')}</span>

@@ -19,30 +19,33 @@ type WebhookFormProps = {
   onCancel: () => void;
 };
 
+type Field = 'address' | 'events' | 'threshold';
+
 /** The address and the events of a webhook. */
 export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   const problemId = useId();
-  const field = useRef<HTMLInputElement>(null);
+  const fields = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
   const [url, setUrl] = useState(webhook?.url ?? '');
   const [description, setDescription] = useState(webhook?.description ?? '');
   const [events, setEvents] = useState<EventType[]>(webhook?.events ?? EVENTS);
-  const [below, setBelow] = useState(String(webhook?.creditsBelow ?? DEFAULT_CREDITS_BELOW));
-  const [problem, setProblem] = useState<string | null>(null);
+  const savedBelow = webhook?.creditsBelow ?? DEFAULT_CREDITS_BELOW;
+  const [below, setBelow] = useState(String(savedBelow));
+  const [problem, setProblem] = useState<{ field: Field; text: string } | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const hasThreshold = events.includes('credits.low');
 
   // The form opens on a click and replaces the button that had the focus.
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => fields.current.address?.focus(), []);
 
   async function submit(event: FormEvent) {
     event.preventDefault();
     if (isBusy) return;
-    if (!url.trim()) return reject(t('Enter the address to call'));
-    if (events.length === 0) return setProblem(t('Choose at least one event.'));
-    let creditsBelow = Number(below);
+    if (!url.trim()) return reject('address', t('Enter the address to call'));
+    if (events.length === 0) return reject('events', t('Choose at least one event.'));
+    // What a hidden field contains does not count.
+    const creditsBelow = hasThreshold ? Number(below) : savedBelow;
     if (!(Number.isInteger(creditsBelow) && creditsBelow >= 1 && creditsBelow <= MAX_CREDITS_BELOW)) {
-      if (events.includes('credits.low')) return setProblem(t('Enter a whole number of credits'));
-      // Nobody sees the field.
-      creditsBelow = DEFAULT_CREDITS_BELOW;
+      return reject('threshold', t('Enter a whole number of credits'));
     }
     setProblem(null);
     setBusy(true);
@@ -50,19 +53,28 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
       await save({ url: url.trim(), description: description.trim(), events, creditsBelow });
     } catch (error) {
       const isOurs = error instanceof ApiError && error.status >= 500;
-      reject(isOurs ? t(webhookTexts.notSaved) : failureText(error as Error));
+      reject('address', isOurs ? t(webhookTexts.notSaved) : failureText(error as Error));
     } finally {
       setBusy(false);
     }
   }
 
-  function reject(reason: string) {
-    setProblem(reason);
-    field.current?.focus();
+  function reject(field: Field, text: string) {
+    setProblem({ field, text });
+    fields.current[field]?.focus();
   }
 
-  const toggle = (event: EventType) =>
+  /** Forgets the problem of a field whose value changes. */
+  function accept(...changed: Field[]) {
+    if (problem && changed.includes(problem.field)) setProblem(null);
+  }
+
+  function toggle(event: EventType) {
     setEvents(EVENTS.filter((known) => events.includes(known) !== (known === event)));
+    accept('events', 'threshold');
+  }
+
+  const problemIdOf = (field: Field) => (problem?.field === field ? problemId : null);
 
   return (
     <form
@@ -72,7 +84,9 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
       className="grid gap-4 rounded-lg border border-line bg-surface p-4"
     >
       <TextField
-        ref={field}
+        ref={(input) => {
+          fields.current.address = input;
+        }}
         label={t('Address')}
         type="url"
         inputMode="url"
@@ -80,10 +94,10 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
         value={url}
         placeholder={EXAMPLE}
         aria-required
-        problemId={problem && problemId}
+        problemId={problemIdOf('address')}
         onValue={(next) => {
           setUrl(next);
-          setProblem(null);
+          accept('address');
         }}
       />
       <TextField
@@ -92,11 +106,14 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
         value={description}
         onValue={setDescription}
       />
-      <fieldset className="grid gap-1">
+      <fieldset aria-describedby={problemIdOf('events') ?? undefined} className="grid gap-1">
         <legend className="mb-1 font-semibold">{t('Call it when')}</legend>
-        {EVENTS.map((event) => (
+        {EVENTS.map((event, index) => (
           <label key={event} className="flex min-h-9 thumb:min-h-11 w-fit items-center gap-3 text-sm">
             <input
+              ref={(input) => {
+                if (index === 0) fields.current.events = input;
+              }}
               type="checkbox"
               checked={events.includes(event)}
               onChange={() => toggle(event)}
@@ -106,20 +123,27 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
           </label>
         ))}
       </fieldset>
-      {events.includes('credits.low') && (
+      {hasThreshold && (
         <TextField
+          ref={(input) => {
+            fields.current.threshold = input;
+          }}
           label={t('Low-credit threshold')}
           type="number"
           min={1}
           max={MAX_CREDITS_BELOW}
           value={below}
           isNarrow
-          onValue={setBelow}
+          problemId={problemIdOf('threshold')}
+          onValue={(next) => {
+            setBelow(next);
+            accept('threshold');
+          }}
         />
       )}
       {problem && (
         <p id={problemId} role="alert" className="text-sm text-danger">
-          {problem}
+          {problem.text}
         </p>
       )}
       <div className="flex flex-wrap gap-3">
