@@ -22,7 +22,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Unread events per job. A subscriber that falls further behind polls instead.
 const CHANNEL_CAPACITY: usize = 16;
 
-/// The most jobs whose progress is remembered, more than ever run at once. Beyond, all is forgotten until workers report again.
+/// The most jobs whose progress is kept, more than ever run at once. Beyond that, all progress is dropped, and workers
+/// report it again.
 const MAX_PROGRESS: usize = 10_000;
 
 /// The event streams that an account may have open in this process: tabs and programs, each of which takes a connection.
@@ -218,7 +219,7 @@ impl JobEvents {
                     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
                     match event.progress {
                         Some(latest) => {
-                            // Events come in no particular order: progress that follows the end of its job stays.
+                            // Progress that arrives after the end of its job would stay forever.
                             if progress.len() >= MAX_PROGRESS {
                                 progress.clear();
                             }

@@ -9,10 +9,10 @@ use tokio::time::MissedTickBehavior;
 
 use crate::state::App;
 
-/// The time between rounds. Workers look for lost jobs every second; this is for the time when none runs.
+/// The time between rounds. Workers sweep every second; this covers the time in which none runs.
 const INTERVAL: Duration = Duration::from_secs(15);
-/// The length of a lease, as far as the API knows: after an outage, workers have this long to renew theirs. They try every
-/// five seconds at least, however long their leases are.
+/// How long workers have to renew their leases after an outage. They try every five seconds at least, however long
+/// the leases are.
 const LEASE: Duration = Duration::from_mins(1);
 
 /// Records that the database is reachable, requeues jobs that lost their worker, and ends those that no worker can run,
@@ -30,8 +30,8 @@ async fn end_jobs(app: &App) {
         rounds.tick().await;
         match db::within(jobs::sweep(&app.pool, LEASE)).await {
             Ok(swept) => {
+                swept.report();
                 for job in swept.all() {
-                    tracing::warn!(job.id = %job, "Job {job} lost its worker");
                     publish(app, JobEvent::changed(job)).await;
                 }
             }

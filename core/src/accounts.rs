@@ -95,8 +95,8 @@ async fn lock(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Transaction<'s
     Ok(users::lock(&mut tx, user).await?.then_some(tx))
 }
 
-/// Erases the buyer's email address, keys, links to checkout pages, and stored provider messages, which name the buyer.
-/// Returns the checkout pages that are still open.
+/// Erases the buyer's email address, idempotency keys, links to checkout pages, and stored provider messages, which name
+/// the buyer. Returns the checkout pages that are still open.
 async fn erase_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec<String>> {
     let open = sqlx::query_scalar!(
         r#"select session as "session!" from orders

@@ -61,18 +61,6 @@ pub type EventId = Id<OfEvent>;
 /// The id of a worker process, new at each start.
 pub type WorkerId = Id<OfWorker>;
 
-/// One attempt of a worker at a job. Only the current attempt can end the job: the same worker may have lost it in an
-/// outage and claimed it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// The job.
-    pub job: JobId,
-    /// The worker that claimed it.
-    pub worker: WorkerId,
-    /// The number of the attempt, from 1. No two attempts at a job share one.
-    pub number: i32,
-}
-
 impl<Of> Id<Of> {
     /// Generates a new id, which sorts after earlier ones.
     #[expect(clippy::new_without_default, reason = "a default id would be a mistake")]

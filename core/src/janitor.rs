@@ -152,8 +152,8 @@ fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
 /// object if a row refers to it. Returns the number of deleted objects.
 ///
 /// # Errors
-/// The last of the objects that could not be deleted. They are tried again in [`storage::DOOMED_RETRY`], so that they do not
-/// keep the others waiting.
+/// If the store did not delete some objects: the last reason. These objects are put off for [`storage::DOOMED_RETRY`],
+/// so that they do not hold up the others.
 pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<usize> {
     let (mut deleted, mut failure) = (0, None);
     loop {

@@ -25,6 +25,7 @@
 pub mod accounts;
 mod advisory_lock;
 pub mod api_keys;
+mod attempt;
 pub mod audit;
 mod chores;
 pub mod clock;
@@ -48,7 +49,8 @@ pub mod users;
 pub mod webhooks;
 pub mod workers;
 
+pub use attempt::Attempt;
 pub use clock::Clock;
 pub use id::{
-    ApiKeyId, Attempt, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,
+    ApiKeyId, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,
 };

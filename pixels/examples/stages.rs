@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use ndarray::Array4;
 use retouch_pixels::Limits;
-use retouch_pixels::alpha::{Edges, Inside, MapRange, Reading, to_alpha};
+use retouch_pixels::alpha::{Inside, MapRange, Reading, to_alpha};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
@@ -83,9 +83,8 @@ fn main() {
         let seen = preprocessing.run(|| to_bytes(&picture, input, framing));
         let frame = framing.frame((picture.width, picture.height), input);
         let alpha = postprocessing.run(|| {
-            let edges = Edges::OfPicture(&seen);
-            let reading = Reading { range: MapRange::Clip, channel: 0, inside: Inside::Opaque };
-            to_alpha(&map, reading, &frame, &picture, edges).expect("alpha")
+            let reading = Reading { range: MapRange::Clip, channel: 0 };
+            to_alpha(&map, reading, Inside::Opaque, &frame, &picture, &seen).expect("alpha")
         });
         let colors = estimating.run(|| EdgeColors::estimate(&picture, &alpha));
         let size = (picture.width, picture.height);

@@ -49,54 +49,68 @@ pub struct Reading {
     pub range: MapRange,
     /// The channel of the subject.
     pub channel: usize,
-    /// What it says inside of a subject.
-    pub inside: Inside,
 }
 
-/// What an alpha follows between the cells of its map.
-#[derive(Clone, Copy, Debug)]
-pub enum Edges<'a> {
-    /// The map, enlarged bilinearly.
-    OfMap,
-    /// The picture, where it explains the map. Takes the model's input, bytes `[1, h, w, 3]`.
-    OfPicture(&'a Array4<u8>),
-}
-
-/// Turns a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, whose
-/// own alpha is ignored. The map covers the model's input, in which the picture lies in `frame`; both may have
-/// different sizes.
+/// Turns a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, whose own alpha is
+/// ignored. The map covers the model's input, bytes `[1, h, w, 3]`, in which the picture lies in `frame`. Between the
+/// cells, alpha follows the picture where that explains the map.
 ///
 /// # Errors
 /// [`PixelError::InvalidOutput`] if the map lacks the channel, or contains NaN or infinities.
 pub fn to_alpha(
     map: &Array4<f32>,
-    Reading { range, channel, inside }: Reading,
+    reading: Reading,
+    inside: Inside,
     frame: &Frame,
     picture: &Picture,
-    edges: Edges<'_>,
+    input: &Array4<u8>,
 ) -> Result<Vec<u8>, PixelError> {
+    let (window, mut values) = read(map, reading, frame)?;
+    let columns = window.x.len();
+    if inside == Inside::Opaque {
+        make_opaque(&mut values, columns);
+    }
+    let mut alpha = window.enlarge(&values, (picture.width, picture.height));
+    if window.is_exact() {
+        let (_, _, map_height, map_width) = map.dim();
+        let part = (input.dim() == (1, map_height, map_width, 3))
+            .then(|| input.slice(ndarray::s![0, window.y.clone(), window.x.clone(), ..]));
+        let part = part.as_ref().map(|part| part.as_standard_layout());
+        let small = part.as_ref().and_then(|part| part.as_slice());
+        refine(&mut alpha, &Map { columns, values: &values }, picture, small)?;
+    }
+    Ok(alpha)
+}
+
+/// Enlarges a model's map as it is, bilinearly, to one alpha byte per pixel of a picture of this width and height.
+/// Otherwise like [`to_alpha`].
+///
+/// # Errors
+/// Same as for [`to_alpha`].
+pub fn enlarge_map(
+    map: &Array4<f32>,
+    reading: Reading,
+    frame: &Frame,
+    size: (u32, u32),
+) -> Result<Vec<u8>, PixelError> {
+    let (window, values) = read(map, reading, frame)?;
+    Ok(window.enlarge(&values, size))
+}
+
+/// Returns the part of a map that shows the picture, and its values, 0..=1.
+fn read(
+    map: &Array4<f32>,
+    Reading { range, channel }: Reading,
+    frame: &Frame,
+) -> Result<(Window, Vec<f32>), PixelError> {
     let (_, channels, map_height, map_width) = map.dim();
     if channel >= channels {
         let text = format!("it has {channels} channels, so there is no class {channel}");
         return Err(PixelError::InvalidOutput(text));
     }
     let window = Window::of(frame, (map_width, map_height));
-    let mut map = to_unit_range(window.values(map, range, channel), range)?;
-    if inside == Inside::Opaque {
-        make_opaque(&mut map, window.x.len());
-    }
-    let [left, top, width, height] = window.crop;
-    let columns = Side::new(left, width, window.x.len(), picture.width as usize);
-    let rows = Side::new(top, height, window.y.len(), picture.height as usize);
-    let mut alpha = enlarge(&map, &columns, &rows);
-    if let (Edges::OfPicture(input), true) = (edges, window.is_exact()) {
-        let part = (input.dim() == (1, map_height, map_width, 3))
-            .then(|| input.slice(ndarray::s![0, window.y.clone(), window.x.clone(), ..]));
-        let part = part.as_ref().map(|part| part.as_standard_layout());
-        let small = part.as_ref().and_then(|part| part.as_slice());
-        refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture, small)?;
-    }
-    Ok(alpha)
+    let values = to_unit_range(window.values(map, range, channel), range)?;
+    Ok((window, values))
 }
 
 /// The part of a map that shows the picture.
@@ -122,6 +136,14 @@ impl Window {
         let (x, left, width) = span(&frame.x, frame.size.0, map.0);
         let (y, top, height) = span(&frame.y, frame.size.1, map.1);
         Self { x, y, crop: [left, top, width, height] }
+    }
+
+    /// Enlarges the values of this part to the picture's width and height.
+    fn enlarge(&self, values: &[f32], (picture_width, picture_height): (u32, u32)) -> Vec<u8> {
+        let [left, top, width, height] = self.crop;
+        let columns = Side::new(left, width, self.x.len(), picture_width as usize);
+        let rows = Side::new(top, height, self.y.len(), picture_height as usize);
+        enlarge(values, &columns, &rows)
     }
 
     /// Returns whether every cell of this part lies in the picture.
@@ -182,8 +204,11 @@ mod tests {
     use crate::framing::{Align, Framing};
     use crate::tensor::to_bytes;
 
+    /// Changes nothing inside of subjects.
+    const SAME: Inside = Inside::Translucent;
+
     const fn reading(range: MapRange, channel: usize) -> Reading {
-        Reading { range, channel, inside: Inside::Translucent }
+        Reading { range, channel }
     }
 
     fn picture(width: u32, height: u32, alpha: Option<Vec<u8>>) -> Picture {
@@ -194,7 +219,7 @@ mod tests {
     fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
         let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
         let input = Array4::zeros((1, 2, 2, 3));
-        to_alpha(&map, reading(range, 0), &full(2), &picture(2, 2, own), Edges::OfPicture(&input))
+        to_alpha(&map, reading(range, 0), SAME, &full(2), &picture(2, 2, own), &input)
     }
 
     fn full(side: u32) -> Frame {
@@ -206,26 +231,12 @@ mod tests {
         // Logits whose exponentials are 1 and 3, and a pixel where one class is certain.
         let logits = [0.0, 200.0, 0.0, -200.0, 3.0_f32.ln(), -200.0, 0.0, 200.0];
         let map = Array4::from_shape_vec((1, 2, 2, 2), logits.to_vec()).expect("eight values");
-        let of = |class| {
-            to_alpha(
-                &map,
-                reading(MapRange::Softmax, class),
-                &full(2),
-                &picture(2, 2, None),
-                Edges::OfMap,
-            )
-        };
+        let of = |class| enlarge_map(&map, reading(MapRange::Softmax, class), &full(2), (2, 2));
         assert_eq!(of(1), Ok(vec![191, 0, 128, 255]));
         assert_eq!(of(0), Ok(vec![64, 255, 128, 0]));
         assert!(matches!(of(2), Err(PixelError::InvalidOutput(_))));
         let broken = map.mapv(|value| if value > 100.0 { f32::NAN } else { value });
-        let broken = to_alpha(
-            &broken,
-            reading(MapRange::Softmax, 0),
-            &full(2),
-            &picture(2, 2, None),
-            Edges::OfMap,
-        );
+        let broken = enlarge_map(&broken, reading(MapRange::Softmax, 0), &full(2), (2, 2));
         assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
     }
 
@@ -238,8 +249,7 @@ mod tests {
             });
             let frame = Frame { size: (16, 16), x: 0..16, y: 4..12 };
             let (picture, input) = (picture(24, 12, None), Array4::zeros((1, 16, 16, 3)));
-            let edges = Edges::OfPicture(&input);
-            let alpha = to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, edges);
+            let alpha = to_alpha(&map, reading(MapRange::Clip, 0), SAME, &frame, &picture, &input);
             assert_eq!(alpha, Ok(vec![(inside * 255.0) as u8; 24 * 12]));
         }
     }
@@ -265,12 +275,11 @@ mod tests {
             let seen = to_bytes(&picture, (48, 48), framing);
             let other = Array4::zeros((1, 96, 96, 3));
             let of = |input| {
-                let edges = Edges::OfPicture(input);
-                to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, edges).expect("alpha")
+                to_alpha(&map, reading(MapRange::Clip, 0), SAME, &frame, &picture, input)
+                    .expect("alpha")
             };
             let enlarged =
-                to_alpha(&map, reading(MapRange::Clip, 0), &frame, &picture, Edges::OfMap)
-                    .expect("alpha");
+                enlarge_map(&map, reading(MapRange::Clip, 0), &frame, (192, 96)).expect("alpha");
             let (own, again) = (of(&seen), of(&other));
             let pairs = own.iter().zip(&again);
             let worst = pairs.map(|(own, again)| own.abs_diff(*again)).max().unwrap_or(0);

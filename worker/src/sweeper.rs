@@ -54,18 +54,7 @@ impl Sweeper {
 
     async fn requeue_lost(&self) -> anyhow::Result<()> {
         let swept = db::within(jobs::sweep(&self.pool, self.lease)).await?;
-        for job in &swept.requeued {
-            tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
-            metrics::counter!("retouch_jobs_lost_total").increment(1);
-        }
-        for job in &swept.interrupted {
-            tracing::warn!(job.id = %job, "An outage interrupted job {job}; requeued it");
-            metrics::counter!("retouch_jobs_interrupted_total").increment(1);
-        }
-        for job in &swept.failed {
-            tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
-            metrics::counter!("retouch_jobs_dead_total").increment(1);
-        }
+        swept.report();
         for job in swept.all() {
             self.queue.publish(JobEvent::changed(job)).await?;
         }

@@ -75,6 +75,22 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Logs and counts them.
+    pub fn report(&self) {
+        for job in &self.requeued {
+            tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
+            metrics::counter!("retouch_jobs_lost_total").increment(1);
+        }
+        for job in &self.interrupted {
+            tracing::warn!(job.id = %job, "An outage interrupted job {job}; requeued it");
+            metrics::counter!("retouch_jobs_interrupted_total").increment(1);
+        }
+        for job in &self.failed {
+            tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
+            metrics::counter!("retouch_jobs_dead_total").increment(1);
+        }
+    }
+
     /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = JobId> {
         [&self.requeued, &self.interrupted, &self.failed].into_iter().flatten().copied()

@@ -1,8 +1,8 @@
 //! The contract of a segmentation model, which finds the subject of a picture.
 
 use ndarray::Array4;
-use retouch_pixels::alpha::{self, Edges, Inside, MapRange, Reading};
-use retouch_pixels::framing::{Align, Framing};
+use retouch_pixels::alpha::{self, Inside, MapRange, Reading};
+use retouch_pixels::framing::{Align, Frame, Framing};
 use retouch_pixels::tensor::{self, Divisor, Normalization};
 use retouch_pixels::{Picture, PixelError};
 use serde::{Deserialize, Deserializer};
@@ -176,7 +176,7 @@ impl Postprocess {
     /// Returns how to read the map.
     pub fn reading(&self) -> Reading {
         let channel = self.class.unwrap_or(0) as usize;
-        Reading { range: self.range, channel, inside: self.inside }
+        Reading { range: self.range, channel }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -212,8 +212,8 @@ impl Segmentation {
         (output.width.unwrap_or(input.width), output.height.unwrap_or(input.height))
     }
 
-    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`: the map enlarged, or the edges of
-    /// the picture and an opaque inside, unless the net is one for mattes.
+    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`, which follows the edges of the
+    /// picture. `seen` is what the net got, bytes `[1, height, width, 3]`.
     ///
     /// # Errors
     /// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
@@ -221,18 +221,27 @@ impl Segmentation {
         &self,
         map: &Array4<f32>,
         picture: &Picture,
-        edges: Edges<'_>,
+        seen: &Array4<u8>,
     ) -> Result<Vec<u8>, PixelError> {
+        let Postprocess { inside, .. } = self.postprocess;
+        let frame = self.frame((picture.width, picture.height));
+        alpha::to_alpha(map, self.postprocess.reading(), inside, &frame, picture, seen)
+    }
+
+    /// Enlarges a map, f32 `[1, classes, h, w]`, as it is: to one alpha byte per pixel of a picture of this width and
+    /// height.
+    ///
+    /// # Errors
+    /// Same as for [`Self::to_alpha`].
+    pub fn enlarge_map(&self, map: &Array4<f32>, size: (u32, u32)) -> Result<Vec<u8>, PixelError> {
+        alpha::enlarge_map(map, self.postprocess.reading(), &self.frame(size), size)
+    }
+
+    /// Returns where a picture of this width and height lies in the input.
+    fn frame(&self, size: (u32, u32)) -> Frame {
         let Self { input, postprocess, .. } = self;
         let Resize::Bilinear = postprocess.resize;
-        let mut reading = postprocess.reading();
-        // Golden images and clicks judge the map itself.
-        if matches!(edges, Edges::OfMap) {
-            reading.inside = Inside::Translucent;
-        }
-        let own = (picture.width, picture.height);
-        let frame = input.framing().frame(own, (input.width, input.height));
-        alpha::to_alpha(map, reading, &frame, picture, edges)
+        input.framing().frame(size, (input.width, input.height))
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

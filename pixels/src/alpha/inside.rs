@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 /// The neighborhood reaches this share of the map's longer side in each direction, but at least one cell.
 const REACH: usize = 128;
-/// The least alpha of a neighborhood between which a cell goes from unchanged to opaque. On 56 composites of seven
-/// subjects, wider and narrower ranges left more error.
+/// Below the start, the least alpha of a neighborhood leaves its cell unchanged; from the end on, the cell is opaque. On 56
+/// composites of seven subjects, a lower range gained a little more on average and lost more at worst.
 const RANGE: Range<f32> = 0.6..0.8;
 
 /// Raises the cells inside of a subject to 1. `map` holds alpha, 0..=1, row by row of `columns`.

@@ -8,8 +8,6 @@ use retouch_catalog::{Tier, Tool};
 use retouch_inference::bindings::Demand;
 use retouch_inference::manifest::{Segmentation, Task};
 use retouch_inference::registry::{ModelHandle, Registry};
-use retouch_pixels::Picture;
-use retouch_pixels::alpha::Edges;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
 use super::known::Known;
@@ -207,13 +205,7 @@ impl Search<'_> {
         let contract = self.contract.clone();
         let values = self
             .pixels
-            .run(move || {
-                // Alpha takes only the size from the picture.
-                let Region { width, height, .. } = region;
-                let picture =
-                    Picture { width, height, rgb: Vec::new(), alpha: None, gray: false, icc: None };
-                contract.to_alpha(&output, &picture, Edges::OfMap)
-            })
+            .run(move || contract.enlarge_map(&output, (region.width, region.height)))
             .await??;
         let map = Arc::new(Map { region, values });
         self.known.keep(map.clone());

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use retouch_inference::manifest::SegmentAnything;
 use retouch_inference::registry::ModelHandle;
 use retouch_inference::segment_anything::{Features, Prompt};
-use retouch_pixels::Picture;
-use retouch_pixels::alpha::{self, Edges, Inside, MapRange, Reading};
+use retouch_pixels::alpha::{self, MapRange, Reading};
 use retouch_pixels::framing::Frame;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
@@ -33,17 +32,8 @@ pub async fn prior(
     let scene = known.scene().clone();
     pixels
         .run(move || {
-            // Only its size matters here.
-            let (width, height) = size;
-            let picture =
-                Picture { width, height, rgb: Vec::new(), alpha: None, gray: false, icc: None };
-            let values = alpha::to_alpha(
-                &mask.logits,
-                Reading { range: MapRange::Sigmoid, channel: 0, inside: Inside::Translucent },
-                &frame,
-                &picture,
-                Edges::OfMap,
-            )?;
+            let reading = Reading { range: MapRange::Sigmoid, channel: 0 };
+            let values = alpha::enlarge_map(&mask.logits, reading, &frame, size)?;
             let map = Map { region: Region::whole(size), values };
             let mut prior = Prior::new(&scene);
             if let Some(object) = Subject::all(&map, size) {

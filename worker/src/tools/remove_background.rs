@@ -10,7 +10,6 @@ use crate::tools::ToolError;
 use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
-use retouch_pixels::alpha::Edges;
 use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
@@ -84,7 +83,7 @@ pub async fn remove_background(
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);
-            let alpha = contract.to_alpha(&map, seen, Edges::OfPicture(&input))?;
+            let alpha = contract.to_alpha(&map, seen, &input)?;
             // Nobody wants to pay for an empty picture.
             let subject = alpha.iter().filter(|alpha| **alpha >= 128).count();
             if subject * PIXELS_PER_SUBJECT < alpha.len() {

@@ -13,7 +13,6 @@ use retouch_catalog::Factor;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::session::{GpuSettings, Runtime, RuntimeSettings};
 use retouch_pixels::Limits;
-use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::Settings;
@@ -46,7 +45,7 @@ async fn alpha(name: &str) -> DynamicImage {
     let picture = decode(&read(&folder(name).join("golden.png")), &Limits::default()).unwrap();
     let output = model.infer(contract.input.to_bytes(&picture)).await.unwrap().output;
     let map = output.into_maps().unwrap();
-    let alpha = contract.to_alpha(&map, &picture, Edges::OfMap).unwrap();
+    let alpha = contract.enlarge_map(&map, (picture.width, picture.height)).unwrap();
     image::GrayImage::from_raw(picture.width, picture.height, alpha).unwrap().into()
 }
 

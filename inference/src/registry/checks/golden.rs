@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, Picture};
 
@@ -109,7 +108,7 @@ fn result_samples(
             let output = run(net, &segmentation.input.to_bytes(picture))?;
             let alpha = output
                 .into_maps()
-                .and_then(|map| segmentation.to_alpha(&map, picture, Edges::OfMap));
+                .and_then(|map| segmentation.enlarge_map(&map, (picture.width, picture.height)));
             alpha.map_err(|error| error.to_string())
         }
         NetTask::Upscale(upscale) => enlarge_picture(net, upscale, picture),
