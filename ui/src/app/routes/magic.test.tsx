@@ -35,6 +35,17 @@ describe('the start page of Magic Fix', () => {
     expect(shown).toEqual(['one.jpg', 'two.jpg']);
   });
 
+  test('moves the focus to the button that goes on, and back when that is canceled', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage({ name: 'one.jpg' })] });
+    renderApp('/magic', { api, signedIn: true });
+    (await screen.findByRole('button', { name: 'one.jpg' })).focus();
+    await userEvent.keyboard('{Enter}');
+    expect(screen.getByRole('button', { name: 'Select' })).toHaveFocus();
+    await userEvent.tab({ shift: true });
+    await userEvent.keyboard('{Enter}');
+    expect(screen.getByRole('button', { name: 'one.jpg' })).toHaveFocus();
+  });
+
   test('shows a visitor a login and five examples', async () => {
     renderApp('/magic');
     expect(await screen.findByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();

@@ -10,7 +10,7 @@ export function UpdateNotice() {
     isOutdated && (
       <div className="fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay">
         <Notice tone="warning">
-          {t('Retouch was updated. Reload to continue. Your runs, masks and prompts stay as they are.')}{' '}
+          {t('Retouch was updated. Reload to continue. Your runs, masks, and prompts are kept.')}{' '}
           <Button
             variant="secondary"
             size="sm"

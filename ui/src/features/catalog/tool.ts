@@ -58,6 +58,6 @@ type VisitorTexts = {
   visitorRunFailed: Message;
   freeExists: Message;
   visitorIntro: Message;
-  /** What an account adds. */
+  /** What an account adds, where `isMoreWithAccount`. */
   withAccount: Message;
 };

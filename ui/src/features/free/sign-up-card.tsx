@@ -1,7 +1,8 @@
 import type { ComponentProps } from 'react';
 import { ButtonLink } from '@/components/button-link';
+import { isMoreWithAccount } from '@/features/catalog/bound-models';
 import type { EditingTool } from '@/features/catalog/tool';
-import { useConfig } from '@/lib/env';
+import { useConfig, useTool } from '@/lib/env';
 import { plural, t } from '@/lib/translate';
 
 /** Where a sign-up starts, and what it takes along. */
@@ -10,10 +11,11 @@ export type SignUpLink = Pick<ComponentProps<typeof ButtonLink>, 'to' | 'state' 
 /** What an account adds to the tool. */
 export function SignUpCard({ tool, signUp }: { tool: EditingTool; signUp: SignUpLink }) {
   const { newUserCredits } = useConfig();
+  const offer = useTool(tool.name);
   return (
     <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
       <p className="text-sm">
-        <strong>{t(tool.texts.withAccount)}</strong>{' '}
+        {offer && isMoreWithAccount(tool, offer) && <strong>{t(tool.texts.withAccount)} </strong>}
         {plural(newUserCredits, {
           one: 'New accounts start with # free credit, and we keep your images.',
           other: 'New accounts start with # free credits, and we keep your images.',

@@ -39,6 +39,8 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
   /** Files that came while a stored image was selected. */
   const [arrived, setArrived] = useState<File[]>([]);
   const navigate = useNavigate();
+  /** The button of the selected image. */
+  const thumbnail = useRef<HTMLElement>(null);
 
   function select(image: Image | null, files: File[] = []) {
     setSelected(image);
@@ -56,7 +58,10 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
           <SelectedImage
             image={selected}
             onSelect={() => void navigate(`${prefix}/${selected.id}`)}
-            onCancel={() => select(null)}
+            onCancel={() => {
+              select(null);
+              thumbnail.current?.focus();
+            }}
             onFile={(file) => select(null, [file])}
             onFiles={onFiles ?? ((files) => select(null, files))}
           />
@@ -66,7 +71,14 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
       </section>
       <section aria-label={t('Your images')}>
         <h2 className="mb-4 text-lg font-semibold">{t('Your images')}</h2>
-        <PickerGrid selected={selected} onSelect={select} badge={badge} />
+        <PickerGrid
+          selected={selected}
+          onSelect={(image, button) => {
+            thumbnail.current = button;
+            select(image);
+          }}
+          badge={badge}
+        />
       </section>
     </div>
   );
@@ -83,9 +95,12 @@ type SelectedImageProps = {
 function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedImageProps) {
   useIncomingFiles({ onFile, onFiles });
   const panel = useRef<HTMLDivElement>(null);
+  const confirm = useRef<HTMLButtonElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each selected image is shown.
   useEffect(() => {
-    // On small screens it is above the images, which may be many.
+    // The panel comes before the images, which may be many: Tab would not reach its buttons.
+    confirm.current?.focus({ preventScroll: true });
+    // On small screens it is above them.
     panel.current?.scrollIntoView?.({ block: 'nearest' });
   }, [image.id]);
 
@@ -103,7 +118,9 @@ function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedI
         <Button variant="secondary" onClick={onCancel}>
           {t('Cancel')}
         </Button>
-        <Button onClick={onSelect}>{t('Select')}</Button>
+        <Button ref={confirm} onClick={onSelect}>
+          {t('Select')}
+        </Button>
       </div>
     </div>
   );
@@ -111,7 +128,7 @@ function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedI
 
 type PickerGridProps = {
   selected: Image | null;
-  onSelect: (image: Image) => void;
+  onSelect: (image: Image, button: HTMLElement) => void;
   badge?: (imageId: string) => ReactNode;
 };
 
@@ -159,7 +176,7 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
                 <button
                   type="button"
                   aria-pressed={selected?.id === image.id}
-                  onClick={() => onSelect(image)}
+                  onClick={(event) => onSelect(image, event.currentTarget)}
                   title={imageName(image)}
                   className={classNames(
                     'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas',

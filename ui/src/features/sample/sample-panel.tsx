@@ -36,7 +36,7 @@ export default function SamplePanel({ original, size, free }: SamplePanelProps) 
       </h3>
       <p className="text-sm text-soft">
         {t(
-          'Upscale 2X and 4X use a larger model. See what it makes of a detail of your image, free of charge.',
+          'Upscale 2X and 4X use another model. See what it makes of a detail of your image, free of charge.',
         )}
       </p>
       {sample && (
