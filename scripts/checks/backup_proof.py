@@ -25,7 +25,7 @@ def a_backup_can_be_restored():
         doomed = [uploaded(trial, people[0].token, number) for number in range(DELETED)]
         load_ = trial.begin_load(people * 2, jobs=300, seconds=60, insist=60)
         until(lambda: trial.number("select count(*) from jobs where state = 'done'") >= 100, "100 jobs are done", 90)
-        settings = of_the_trial(trial)
+        settings = of_the_trial(trial, folder)
         bucket, database = Bucket(settings), backup.database_of(settings)
         made, missing = with_deletions(trial, people[0].token, doomed, bucket, lambda: backup.back_up(database, bucket, Path(folder)))
         report = report_of(load_)
@@ -49,11 +49,11 @@ def uploaded(trial, token, number):
     return image["id"]
 
 
-def of_the_trial(trial):
-    """Returns the settings that an operator would set: addresses in the environment."""
+def of_the_trial(trial, home):
+    """Returns the settings that an operator would set where `scripts/up` never ran: addresses in the environment."""
     running = trial.running("api").service.environment
     names = ("DATABASE_URL", "S3_ENDPOINT", "S3_REGION", "S3_BUCKET", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
-    return load({name: running[name] for name in names})
+    return load({"RETOUCH_HOME": home} | {name: running[name] for name in names})
 
 
 def with_deletions(trial, token, images, bucket, make):

@@ -6,16 +6,8 @@ POSTGRES_USER = POSTGRES_DATABASE = "retouch"
 
 def shared_environment(settings):
     """Returns the environment of the programs: the settings, with the addresses of everything `scripts/up` starts."""
-    environment = dict(settings.values)
+    environment = dict(settings.values) | own_store(settings)
     environment.setdefault("RETOUCH_PUBLIC_URL", settings.public_url)
-    if has_own_store(settings):
-        environment |= {
-            "S3_ENDPOINT": f"http://127.0.0.1:{settings.s3_port}",
-            "S3_REGION": "us-east-1",
-            "S3_BUCKET": settings.get("S3_BUCKET") or "retouch",
-            "S3_ACCESS_KEY_ID": settings.secret("s3-access-key"),
-            "S3_SECRET_ACCESS_KEY": settings.secret("s3-secret-key"),
-        }
     if not settings.given("REDIS_URL"):
         environment["REDIS_URL"] = f"redis://:{settings.secret('redis-password')}@127.0.0.1:{settings.redis_port}"
     if not settings.given("OIDC_ISSUER"):
@@ -38,6 +30,24 @@ def shared_environment(settings):
 def credentials_folder(settings):
     """Returns the folder of the certificate that `scripts/up` makes to sign results."""
     return settings.home / "secrets" / "credentials"
+
+
+def data_environment(settings):
+    """Returns the environment of commands that only need Postgres and S3: the settings, or what `scripts/up` starts."""
+    return dict(settings.values) | own_store(settings) | {"DATABASE_URL": database_url(settings)}
+
+
+def own_store(settings):
+    """Returns the settings for the S3 server that `scripts/up` starts; none if it starts none."""
+    if not has_own_store(settings):
+        return {}
+    return {
+        "S3_ENDPOINT": f"http://127.0.0.1:{settings.s3_port}",
+        "S3_REGION": "us-east-1",
+        "S3_BUCKET": settings.get("S3_BUCKET") or "retouch",
+        "S3_ACCESS_KEY_ID": settings.secret("s3-access-key"),
+        "S3_SECRET_ACCESS_KEY": settings.secret("s3-secret-key"),
+    }
 
 
 def has_own_store(settings):

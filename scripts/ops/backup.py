@@ -7,7 +7,8 @@
                               backup.json      written last: without it, the backup is incomplete
 
 The database is copied first, so that the dump names no object that is uploaded during the backup. Objects that are deleted
-during the backup are recorded as gone, and a restore deletes their rows.
+during the backup are recorded as gone, and a restore deletes their rows. Each backup also reads a share of the objects that
+earlier ones copied, and copies damaged ones again.
 """
 
 import argparse
@@ -16,8 +17,10 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
+import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,12 +32,18 @@ from .bucket import Bucket
 from .database import Database
 
 FORMAT = 1
+# Every copied object is read again once in so many days.
+VERIFY_DAYS = 28
+DATED = re.compile(r"\d{4}-\d\d-\d\dT\d{6}Z")
 METRICS = """# HELP retouch_backup_finished_seconds When the last complete backup finished, in Unix time.
 # TYPE retouch_backup_finished_seconds gauge
 retouch_backup_finished_seconds {finished:.0f}
 # HELP retouch_backup_bytes Its size, including objects that it shares with other backups.
 # TYPE retouch_backup_bytes gauge
 retouch_backup_bytes {bytes}
+# HELP retouch_backup_missing_objects Objects that the database names and the bucket lacked.
+# TYPE retouch_backup_missing_objects gauge
+retouch_backup_missing_objects {missing}
 """
 
 
@@ -42,23 +51,30 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/backup", description="Copies Postgres and all objects that it names into a folder.")
     parser.add_argument("folder", type=Path, help="the folder of the backups; objects in it are not copied again")
     parser.add_argument("--keep", type=int, metavar="N", help="afterwards, delete all backups except the newest N, with their objects")
+    parser.add_argument("--prune", action="store_true", help="only delete what --keep says, without a new backup: for a full disk")
     parser.add_argument("--metrics", type=Path, metavar="FILE", help="write the time of the backup for the textfile collector of node_exporter")
     options = parser.parse_args()
     if options.keep is not None and options.keep < 1:
         raise Problem("--keep must be at least 1.")
+    if options.prune and not options.keep:
+        raise Problem("--prune needs --keep N.")
     settings, folder = load(), options.folder.resolve()
     with alone_in(folder):
+        discard_incomplete(folder)
+        if options.prune:
+            forget(folder, options.keep)
+            return 0
         made, missing = back_up(database_of(settings), Bucket(settings), folder)
         # Also if objects are missing: no earlier backup has them, and old ones must not stay for that.
         if options.keep:
             forget(folder, options.keep)
-    if missing:
-        warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
-        warn(f"{made} has everything else. `retouch-api admin audit` lists all missing objects.")
-        return 1
     if options.metrics:
         size = json.loads((made / "backup.json").read_text())["bytes"]
-        write_atomically(options.metrics, METRICS.format(finished=time.time(), bytes=size))
+        write_atomically(options.metrics, METRICS.format(finished=time.time(), bytes=size, missing=len(missing)))
+    if missing:
+        warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
+        warn(f"{made} has everything else. docs/runbooks/objects-missing.md says what to do.")
+        return 1
     return 0
 
 
@@ -103,7 +119,7 @@ def back_up(database, bucket, folder, now=None):
         keys = sorted(database.keys_at(snapshot))
         database.dump(snapshot, made / "database.dump")
     with step(f"Copying new objects of {len(keys)}"):
-        objects, absent = copy_new(bucket, folder / "objects", keys, known_in(folder))
+        objects, absent = copy_new(bucket, folder / "objects", keys, known_in(folder), now.toordinal())
     # An absent object is missing if a row still names it; otherwise its owner has deleted it.
     missing = absent & database.keys() if absent else set()
     rows = (f"{key}\t{size}\t{checksum}\t{kind}\n" for key, (size, checksum, kind) in sorted(objects.items()))
@@ -124,16 +140,28 @@ def back_up(database, bucket, folder, now=None):
     return made, missing
 
 
-def copy_new(bucket, folder, keys, known):
-    """Copies objects that earlier backups do not have. Returns all objects by key, and the keys of absent objects."""
-    shared = {key: known[key] for key in keys if key in known and has_size(inside(folder, key), known[key][0])}
+def copy_new(bucket, folder, keys, known, day):
+    """Copies objects that earlier backups lack or hold damaged. Returns all objects by key, and the keys of absent objects."""
+    shared = {key: known[key] for key in keys if key in known and is_whole(inside(folder, key), known[key], verify=is_due(key, day))}
     new = [key for key in keys if key not in shared and inside(folder, key)]
     copied, absent = bucket.download(new, folder) if new else ({}, set())
     return shared | copied, absent
 
 
-def has_size(path, size):
-    return path.is_file() and path.stat().st_size == size
+def is_whole(path, known, verify):
+    """Returns whether an object has the known size, and with `verify` the known checksum. Reports a wrong checksum."""
+    size, checksum, _ = known
+    if not path.is_file() or path.stat().st_size != size:
+        return False
+    if verify and checksum_of(path) != checksum:
+        warn(f"{path} was damaged; it is copied again if the bucket still has it.")
+        return False
+    return True
+
+
+def is_due(key, day):
+    """Spreads the objects over VERIFY_DAYS days."""
+    return zlib.crc32(key.encode()) % VERIFY_DAYS == day % VERIFY_DAYS
 
 
 def inside(folder, key):
@@ -165,12 +193,18 @@ def objects_of(backup):
     return objects
 
 
+def discard_incomplete(folder):
+    """Deletes what killed backups have left: nobody restores it, and it takes the room of the next one."""
+    for backup in sorted(folder.iterdir()):
+        if DATED.fullmatch(backup.name) and not (backup / "backup.json").exists():
+            shutil.rmtree(backup)
+            line(f"Deleted {backup.name}, which was incomplete")
+
+
 def forget(folder, keep):
-    """Deletes old and incomplete backups, and objects that no remaining backup names."""
-    newest = complete(folder)[-keep:]
-    for backup in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "objects"):
-        if (backup / "database.dump").exists() and backup not in newest and backup < newest[-1]:
-            delete(backup)
+    """Deletes all backups but the newest, and objects that no remaining backup names."""
+    for backup in complete(folder)[:-keep]:
+        delete(backup)
     named = {key for backup in complete(folder) for key in objects_of(backup)}
     for path in sorted((folder / "objects").rglob("*"), reverse=True):
         if path.is_dir():

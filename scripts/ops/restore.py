@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from common.config import load
-from common.console import Problem, line, step, took
+from common.console import Problem, line, step, took, warn
 
 from . import retouch_api
 from .backup import FORMAT, checksum_of, database_of, inside, kept, objects_of
@@ -21,10 +21,13 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/restore", description="Restores a backup into an empty database and an empty bucket.")
     parser.add_argument("backup", type=Path, help="a folder created by scripts/backup, such as /backups/2026-11-21T030000Z")
     parser.add_argument("--check", action="store_true", help="only check that the backup is complete and undamaged")
+    parser.add_argument(
+        "--without-damaged", action="store_true", help="restore what is whole; the audit at the end names the objects that are left out"
+    )
     options = parser.parse_args()
     settings, backup = load(), options.backup.resolve()
     with kept(backup):
-        objects = check(backup)
+        objects = check(backup, options.without_damaged)
         if options.check:
             database_of(settings).contents(backup / "database.dump")
             line(f"{backup} is complete: the database and {len(objects)} objects.")
@@ -32,8 +35,8 @@ def main():
         return restore(settings, backup, objects)
 
 
-def check(backup):
-    """Verifies the checksums of all files of a backup. Returns its objects."""
+def check(backup, without_damaged=False):
+    """Verifies the checksums of all files of a backup. Returns its objects; `without_damaged` leaves out those that are not whole."""
     try:
         contents = json.loads((backup / "backup.json").read_text())
     except FileNotFoundError as error:
@@ -52,9 +55,12 @@ def check(backup):
 
     with step(f"Checking {len(objects)} objects"), concurrent.futures.ThreadPoolExecutor() as threads:
         invalid = [key for key, valid in zip(objects, threads.map(is_valid, objects)) if not valid]
+    if invalid and not without_damaged:
+        some = ", ".join(invalid[:5])
+        raise Problem(f"{len(invalid)} objects of {backup} are missing or damaged: {some}. --without-damaged restores everything else.")
     if invalid:
-        raise Problem(f"{len(invalid)} objects of {backup} are missing or damaged: {', '.join(invalid[:5])}")
-    return objects
+        warn(f"Left out {len(invalid)} objects that are missing or damaged: {', '.join(invalid)}")
+    return {key: objects[key] for key in objects.keys() - invalid}
 
 
 def restore(settings, backup, objects):

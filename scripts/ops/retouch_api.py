@@ -33,4 +33,4 @@ def start(settings, arguments, text=""):
 
 
 def environment(settings):
-    return {**os.environ, **addresses.shared_environment(settings), "DATABASE_URL": addresses.database_url(settings)}
+    return {**os.environ, **addresses.data_environment(settings)}

@@ -132,6 +132,11 @@ class ProgramTest(unittest.TestCase):
         found = retouch_api.environment(self.settings(S3_BUCKET="restored"))
         self.assertEqual(found["S3_BUCKET"], "restored")
 
+    def test_commands_get_only_what_they_need_to_reach_the_data(self):
+        found = retouch_api.environment(self.settings(DATABASE_URL="postgres://db/retouch", S3_ACCESS_KEY_ID="AKIA"))
+        self.assertEqual({name for name in found.keys() - os.environ.keys() if name.startswith(("RETOUCH_", "STRIPE_"))}, {"RETOUCH_HOME"})
+        self.assertFalse((self.folder / "secrets").exists())
+
     def test_objects_are_passed_as_lines_and_returned_as_json(self):
         self.program(f"""echo "$@" > {self.folder}/arguments; cat > {self.folder}/lines
             echo '{{"objects": [{{"key": "a", "size": 1, "sha256": "0", "contentType": "image/png"}}], "missing": ["b"]}}'""")
@@ -348,6 +353,11 @@ class BackupTest(unittest.TestCase):
         made, missing = self.back_up()
         self.assertEqual(missing, {lost})
         self.assertEqual(len(restore.check(made)), 5)
+        metrics = self.folder / "retouch.prom"
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(self.run_backup(2, "--metrics", str(metrics)), 1)
+        self.assertIn("retouch_backup_missing_objects 1\n", metrics.read_text())
+        self.assertIn("retouch_backup_finished_seconds", metrics.read_text())
 
     def test_a_restore_needs_an_empty_database_and_bucket(self):
         made, _ = self.back_up()
@@ -372,6 +382,9 @@ class BackupTest(unittest.TestCase):
         path.write_bytes(b"picture X")
         with self.assertRaisesRegex(Problem, "1 objects of .* are missing or damaged"):
             self.restore(made)
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(len(restore.check(made, without_damaged=True)), 5)
+        self.assertIn(f"Left out 1 objects that are missing or damaged: images/{IMAGES[1]}/original", errors.getvalue())
         path.write_bytes(b"picture 1")
         restore.check(made)
         with open(made / "database.dump", "ab") as dump:
@@ -390,14 +403,42 @@ class BackupTest(unittest.TestCase):
             self.back_up(day)
         self.delete(IMAGES[0])
         self.back_up(3)
-        (self.folder / "2026-10-01T030000Z").mkdir()
-        (self.folder / "2026-10-01T030000Z" / "database.dump").write_bytes(b"incomplete")
         backup.forget(self.folder, 1)
         self.assertEqual([path.name for path in backup.complete(self.folder)], ["2026-11-03T030000Z"])
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["2026-11-03T030000Z", "objects"])
         left = {path.parent.name for path in (self.folder / "objects").rglob("*") if path.is_file()}
         self.assertEqual(left, set(IMAGES[1:]))
         restore.check(backup.complete(self.folder)[0])
+
+    def test_what_a_killed_backup_left_goes_before_the_next_one(self):
+        self.back_up(1)
+        (self.folder / "2026-11-05T030000Z").mkdir()
+        (self.folder / "2026-11-05T030000Z" / "database.dump").write_bytes(b"incomplete")
+        (self.folder / "keycloak").mkdir()
+        self.bucket.before_download = lambda: self.assertFalse((self.folder / "2026-11-05T030000Z").exists())
+        self.picture("0192a000-0000-7000-8000-000000000099", b"new")
+        self.assertEqual(self.run_backup(6), 0)
+        self.assertEqual(len(backup.complete(self.folder)), 2)
+        self.assertTrue((self.folder / "keycloak").exists())
+
+    def test_prune_makes_room_without_a_new_backup(self):
+        for day in (1, 2, 3):
+            self.back_up(day)
+        with self.assertRaisesRegex(Problem, "--prune needs --keep"):
+            self.run_backup(4, "--prune")
+        self.assertEqual(self.run_backup(4, "--prune", "--keep", "1"), 0)
+        self.assertEqual([path.name[:10] for path in backup.complete(self.folder)], ["2026-11-03"])
+
+    def test_a_damaged_copy_is_found_and_replaced_within_weeks(self):
+        first, _ = self.back_up(1)
+        damaged = self.folder / "objects" / "images" / IMAGES[1] / "original"
+        damaged.write_bytes(b"picture X")
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            for day in range(2, 2 + backup.VERIFY_DAYS):
+                self.back_up(day)
+        self.assertEqual(errors.getvalue().count("was damaged"), 1)
+        self.assertEqual(damaged.read_bytes(), b"picture 1")
+        restore.check(first)
 
     def test_a_second_backup_refuses_while_one_is_running(self):
         def begin_another():
