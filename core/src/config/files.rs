@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{Arg, Command, Parser};
+use clap::{Arg, ArgMatches, Command, Parser};
 
 /// Parses the command line, the environment and the files it names. Exits with an error message if they are invalid,
 /// as `T::parse` does.
@@ -15,23 +15,57 @@ pub fn parse<T: Parser>() -> T {
         reason = "this reads the environment for the clap structs"
     )]
     let variable = |name: &str| std::env::var_os(name);
-    let mut command = match with_files(T::command(), &variable) {
-        Ok(command) => command,
-        Err(problem) => T::command().error(ErrorKind::ValueValidation, problem).exit(),
-    };
-    let matches = command.get_matches_mut();
-    T::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+    parse_from(std::env::args_os(), &variable).unwrap_or_else(|error| error.exit())
 }
 
-/// Returns the command with the contents of files as default values.
+fn parse_from<T: Parser>(
+    arguments: impl IntoIterator<Item = OsString>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<T, clap::Error> {
+    let mut unreadable = Vec::new();
+    let mut command = with_files(T::command(), &[], variable, &mut unreadable);
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    // A subcommand does not need the files of another one.
+    let chosen = chosen(&matches);
+    if let Some(file) = unreadable.iter().find(|file| chosen.starts_with(&file.subcommands)) {
+        return Err(command.error(ErrorKind::ValueValidation, &file.problem));
+    }
+    T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// A file that a variable names and that cannot be read.
+struct Unreadable {
+    /// The subcommands that lead to its setting.
+    subcommands: Vec<String>,
+    problem: String,
+}
+
+/// Returns the subcommands that the user has chosen, from the outside in.
+fn chosen(matches: &ArgMatches) -> Vec<String> {
+    let mut chosen = Vec::new();
+    let mut matches = matches;
+    while let Some((name, inner)) = matches.subcommand() {
+        chosen.push(name.to_owned());
+        matches = inner;
+    }
+    chosen
+}
+
+/// Returns the command with the contents of files as default values. A setting whose file cannot be read has none.
 fn with_files(
     mut command: Command,
+    parents: &[String],
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Command, String> {
+    unreadable: &mut Vec<Unreadable>,
+) -> Command {
     let mut found = Vec::new();
     for arg in command.get_arguments() {
-        if let Some(text) = text_of(arg, variable)? {
-            found.push((arg.get_id().clone(), text));
+        match text_of(arg, variable) {
+            Ok(text) => found.extend(text.map(|text| (arg.get_id().clone(), Some(text)))),
+            Err(problem) => {
+                unreadable.push(Unreadable { subcommands: parents.to_vec(), problem });
+                found.push((arg.get_id().clone(), None));
+            }
         }
     }
     command = command.mut_args(|arg| {
@@ -43,16 +77,17 @@ fn with_files(
     });
     for (id, text) in found {
         // clap needs defaults that live as long as the process.
-        let text: &'static str = Box::leak(text.into_boxed_str());
+        let text = text.map(|text| &*Box::leak(text.into_boxed_str()));
         command = command.mut_arg(id, |arg| arg.required(false).default_value(text));
     }
     let names: Vec<_> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     for name in names {
         let sub = command.find_subcommand(&name).cloned().unwrap_or_default();
-        let sub = with_files(sub, variable)?;
+        let sub =
+            with_files(sub, &[parents, std::slice::from_ref(&name)].concat(), variable, unreadable);
         command = command.mut_subcommand(name, |_| sub);
     }
-    Ok(command)
+    command
 }
 
 fn text_of(
@@ -74,8 +109,6 @@ fn text_of(
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, FromArgMatches};
-
     use super::*;
 
     #[derive(Debug, Parser)]
@@ -86,17 +119,21 @@ mod tests {
             #[arg(long, env = "RETOUCH_TEST_KEY")]
             key: Option<String>,
         },
+        Check,
     }
 
+    /// Reads the settings of `serve`.
     fn read(variables: &[(&str, &str)], arguments: &[&str]) -> Result<Program, String> {
+        read_all(variables, &[&["serve"], arguments].concat())
+    }
+
+    fn read_all(variables: &[(&str, &str)], arguments: &[&str]) -> Result<Program, String> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let command = with_files(Program::command(), &variable)?;
-        let arguments = ["program", "serve"].iter().chain(arguments);
-        let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
-        Program::from_arg_matches(&matches).map_err(|error| error.to_string())
+        let arguments = ["program"].iter().chain(arguments).map(OsString::from);
+        parse_from(arguments, &variable).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -105,9 +142,11 @@ mod tests {
         let file = folder.path().join("url");
         std::fs::write(&file, "postgres://somewhere\n").unwrap();
         let files = [("RETOUCH_TEST_URL_FILE", file.to_str().unwrap())];
-        let Program::Serve { url, key } = read(&files, &[]).unwrap();
+        let Program::Serve { url, key } = read(&files, &[]).unwrap() else { unreachable!() };
         assert_eq!((url.as_str(), key), ("postgres://somewhere", None));
-        let Program::Serve { url, .. } = read(&files, &["--url", "here"]).unwrap();
+        let Program::Serve { url, .. } = read(&files, &["--url", "here"]).unwrap() else {
+            unreachable!()
+        };
         assert_eq!(url, "here");
         assert!(
             read(&[], &[]).unwrap_err().contains("--url"),
@@ -124,10 +163,15 @@ mod tests {
         let (key, empty) = (key.to_str().unwrap(), empty.to_str().unwrap());
         let here = ["--url", "here"];
         let Program::Serve { key: of_empty, .. } =
-            read(&[("RETOUCH_TEST_KEY_FILE", empty)], &here).unwrap();
+            read(&[("RETOUCH_TEST_KEY_FILE", empty)], &here).unwrap()
+        else {
+            unreachable!()
+        };
         assert_eq!(of_empty, None);
         let both = [("RETOUCH_TEST_KEY", ""), ("RETOUCH_TEST_KEY_FILE", key)];
-        let Program::Serve { key: of_file, .. } = read(&both, &here).unwrap();
+        let Program::Serve { key: of_file, .. } = read(&both, &here).unwrap() else {
+            unreachable!()
+        };
         assert_eq!(of_file.as_deref(), Some("from a file"));
         let both = [("RETOUCH_TEST_KEY", "set"), ("RETOUCH_TEST_KEY_FILE", "/nowhere")];
         assert!(read(&both, &here).is_ok(), "a file that is overridden is not read");
@@ -139,5 +183,12 @@ mod tests {
         let message = read(&missing, &["--url", "here"]).unwrap_err();
         let expected = "Could not read /nowhere/key, which RETOUCH_TEST_KEY_FILE names";
         assert!(message.contains(expected), "{message}");
+    }
+
+    #[test]
+    fn a_subcommand_does_not_need_the_files_of_another_one() {
+        let missing = [("RETOUCH_TEST_URL_FILE", "/nowhere/url")];
+        assert!(matches!(read_all(&missing, &["check"]), Ok(Program::Check)));
+        assert!(read(&missing, &[]).unwrap_err().contains("/nowhere/url"));
     }
 }
