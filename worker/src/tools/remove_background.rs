@@ -47,6 +47,18 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 24
 }
 
+/// Returns how many pixels of a cutout are half opaque or more. `own` is the alpha of the picture.
+fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
+    let is_half = |share: u32| share >= 128 * 255;
+    match own {
+        Some(own) => {
+            let both = alpha.iter().zip(own).map(|(a, b)| u32::from(*a) * u32::from(*b));
+            both.filter(|share| is_half(*share)).count()
+        }
+        None => alpha.iter().filter(|alpha| is_half(u32::from(**alpha) * 255)).count(),
+    }
+}
+
 /// Cuts the subject out of its background.
 ///
 /// Calls `progress` when a stage starts. `cancel` takes effect between stages and while waiting for a thread or the
@@ -84,9 +96,8 @@ pub async fn remove_background(
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);
             let alpha = contract.to_alpha(&map, seen, &input)?;
-            // Nobody wants to pay for an empty picture.
-            let subject = alpha.iter().filter(|alpha| **alpha >= 128).count();
-            if subject * PIXELS_PER_SUBJECT < alpha.len() {
+            // Nobody wants to pay for an empty picture. The net may take what is transparent for the subject.
+            if visible(&alpha, picture.alpha.as_deref()) * PIXELS_PER_SUBJECT < alpha.len() {
                 return Err(ToolError::NoSubject);
             }
             Ok((picture, alpha))

@@ -166,6 +166,11 @@ async fn a_picture_without_a_subject_gives_no_empty_cutout() {
         *pixel = image::Rgba([0, 0, 0, 255]);
     }
     cut(&model, png(&picture)).await.expect("its lower part is cut out");
+    // The net sees what is transparent as gray, and takes it for the subject.
+    for pixel in picture.pixels_mut().skip(60 * 300) {
+        *pixel = image::Rgba([200, 220, 190, 0]);
+    }
+    assert_eq!(cut(&model, png(&picture)).await.map(drop), Err(ToolError::NoSubject));
 }
 
 #[tokio::test]
