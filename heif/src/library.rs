@@ -194,10 +194,11 @@ impl LibHeif {
                 options,
             ))?;
             let (width, height, mut samples) = self.samples(image, is_hdr)?;
-            if let Samples::Shallow(rgba) = &mut samples
-                && (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0
-            {
-                unmultiply(rgba);
+            if (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0 {
+                match &mut samples {
+                    Samples::Shallow(rgba) => unmultiply(rgba),
+                    Samples::Deep { pairs, bits } => unmultiply_deep(pairs, *bits),
+                }
             }
             Ok(Decoded { width, height, samples, icc: self.icc(handle), nclx })
         }
@@ -276,6 +277,20 @@ fn succeeded(status: &Status) -> Result<(), DecodeError> {
         ERROR_UNSUPPORTED_FEATURE | ERROR_PLUGIN_LOADING => DecodeError::NoDecoder(text),
         _ => DecodeError::Damaged(text),
     })
+}
+
+/// Like [`unmultiply`], for samples of more bits in little-endian pairs of bytes.
+fn unmultiply_deep(pairs: &mut [u8], bits: u32) {
+    let most = (1_u64 << bits) - 1;
+    for pixel in pairs.as_chunks_mut::<8>().0 {
+        let alpha = u64::from(u16::from_le_bytes([pixel[6], pixel[7]]));
+        if (1..most).contains(&alpha) {
+            for sample in pixel[..6].as_chunks_mut::<2>().0 {
+                let straight = (u64::from(u16::from_le_bytes(*sample)) * most + alpha / 2) / alpha;
+                *sample = (straight.min(most) as u16).to_le_bytes();
+            }
+        }
+    }
 }
 
 /// Turns premultiplied alpha into straight alpha.

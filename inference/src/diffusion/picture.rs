@@ -77,7 +77,7 @@ fn from_tensor(decoded: ArrayViewD<'_, f32>) -> Option<Array3<f32>> {
     }))
 }
 
-/// Runs a VAE decoder on latents and returns R, G and B of `[height, width, 3]` in 0..=255.
+/// Runs a VAE decoder on latents and returns R, G and B of `[height, width, 3]` in 0..=1.
 ///
 /// # Errors
 /// [`DiffusionError::Unsupported`] if the output is not a picture, and those of [`Net::run`].

@@ -39,7 +39,8 @@ impl Backdrop {
                 let original = original.ok_or_else(|| internal("there is no picture to blur"))?;
                 let longer = original.width.max(original.height);
                 let sigma = f64::from(longer) * percent / 100.0;
-                let soft = Soft::new(DynamicImage::ImageRgb8(without_alpha(original)?), sigma)?;
+                let seen = DynamicImage::ImageRgb8(without_alpha(original.on_gray())?);
+                let soft = Soft::new(seen, sigma)?;
                 Self::Opaque(soft.render(canvas, Beyond::Mirrored)?.into_rgb8())
             }
             Background::Picture(file) => {

@@ -241,6 +241,19 @@ fn the_blurred_original_is_behind_the_subject() {
 }
 
 #[test]
+fn a_blur_shows_no_color_of_transparent_pixels() {
+    let hidden = RgbaImage::from_fn(40, 20, |x, y| match cut().get_pixel(x, y).0 {
+        [.., 0] => Rgba([255, 0, 255, 0]),
+        seen => Rgba(seen),
+    });
+    let finish = Finish { background: Some(Background::Blur { percent: 5.0 }), ..PLAIN };
+    let limits = crate::Limits::default();
+    let file = render(&encoded(cut()), Some(&encoded(hidden)), &finish, &limits).expect("rendered");
+    let made = image::load_from_memory(&file.bytes).expect("a picture").into_rgba8();
+    assert_eq!(pixel(&made, 39, 19), [128, 128, 128, 255]);
+}
+
+#[test]
 fn the_formats_agree() {
     let finish = |output| Finish {
         background: Some(Background::Gradient(Gradient {

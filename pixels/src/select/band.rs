@@ -24,12 +24,14 @@ pub(super) fn refine(scene: &Scene, inside: &[bool]) -> Vec<bool> {
         (0..side).map(|at| (at * reduced / side).min(reduced - 1)).collect()
     };
     let full = &scene.full;
+    // A very narrow picture is reduced less across than along.
+    let widest = full.width.div_ceil(reduced.width).max(full.height.div_ceil(reduced.height));
     let grid = Grid {
         labels: &labels,
         width: reduced.width,
         columns: scale(full.width, reduced.width),
         rows: scale(full.height, reduced.height),
-        margin: 2 * usize::from(BAND) * full.width.div_ceil(reduced.width),
+        margin: 2 * usize::from(BAND) * widest,
     };
     let mut mask = vec![false; full.width * full.height];
     mask.par_chunks_mut(SQUARE * full.width).enumerate().for_each(|(index, strip)| {

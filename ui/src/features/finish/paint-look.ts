@@ -129,6 +129,9 @@ function blurred(
   deviation: number,
 ): HTMLCanvasElement {
   let last = readableCanvas(width, height);
+  // The server puts a transparent picture on gray, too.
+  last.context.fillStyle = '#808080';
+  last.context.fillRect(0, 0, last.canvas.width, last.canvas.height);
   last.context.drawImage(picture, 0, 0, width, height);
   // Each halving and doubling blurs about as much as a Gaussian of the new pixel's width.
   for (let step = 1; step < deviation && Math.min(last.canvas.width, last.canvas.height) > 4; step *= 2) {

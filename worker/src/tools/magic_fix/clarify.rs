@@ -50,7 +50,9 @@ pub async fn clarify(
             let is_empty = adds_detail && size.0.min(size.1) >= 32 && has_empty_octave(&crop);
             let reduction = if is_empty { 2 } else { 1 };
             let small = (size.0.div_ceil(reduction), size.1.div_ceil(reduction));
-            let rgb = resample(crop.rgb.clone(), size, small)?;
+            // Halving an odd side would move every pixel but the first.
+            let even = (small.0 * reduction, small.1 * reduction);
+            let rgb = resample(with_sides(&crop.rgb, size, even), even, small)?;
             let picture = Picture {
                 width: small.0,
                 height: small.1,
@@ -95,12 +97,25 @@ pub async fn clarify(
     let (width, height) = (crop.width as usize, crop.height as usize);
     let clarified = pixels
         .run(move || {
-            // Halving and doubling an odd side adds a pixel.
+            // An odd side had a pixel more.
             let rows = clarified.chunks_exact(row).take(height);
             rows.flat_map(|row| &row[..width * 3]).copied().collect::<Vec<_>>()
         })
         .await?;
     Ok((crop, clarified, ran))
+}
+
+/// Repeats the last pixels of R, G, B, so that a picture of `from` (width, height) gets the size `to`, which is no smaller.
+fn with_sides(rgb: &[u8], from: (u32, u32), to: (u32, u32)) -> Vec<u8> {
+    if from == to {
+        return rgb.to_vec();
+    }
+    let row = |y: u32| {
+        let row = &rgb[(y.min(from.1 - 1) * from.0) as usize * 3..][..from.0 as usize * 3];
+        let more = row[row.len() - 3..].repeat((to.0 - from.0) as usize);
+        row.iter().copied().chain(more)
+    };
+    (0..to.1).flat_map(row).collect()
 }
 
 /// Resizes the model's output for a region from `scale` to `factor` pixels per input pixel along a side; returns R, G, B.
@@ -289,6 +304,40 @@ mod tests {
         let blurred = crop(|x, _| (127.0 + 100.0 * (x as f32 / 6.0).sin()) as u8);
         assert!(!has_empty_octave(&sharp));
         assert!(has_empty_octave(&blurred));
+    }
+
+    #[tokio::test]
+    async fn a_soft_area_stays_where_it_is_whatever_its_size() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny/upscale");
+        let Task::Upscale(contract) = Manifest::read(&models).expect("it is valid").task else {
+            panic!("an upscaler");
+        };
+        let (net, never) = (Repeating { contract, largest: 1000 }, CancellationToken::new());
+        let pixels = PixelPool::new(1).expect("a thread starts");
+        let wave = |x: usize| 127.0 + 100.0 * (x as f32 / 6.0).sin();
+        for (width, height) in [(200, 40), (201, 40), (201, 41)] {
+            let region = Region { x: 0..width, y: 0..height };
+            let columns = (0..width * height).map(|at| wave((at % width) as usize) as u8);
+            let rgb = columns.flat_map(|sample| [sample; 3]).collect();
+            let hole = vec![true; (width * height) as usize];
+            let soft = Crop { region, width, height, content: (width, height), rgb, hole };
+            assert!(has_empty_octave(&soft));
+            let made = clarify(soft, &net, &pixels, u64::MAX, &|_| (), &never).await;
+            let (_, made, _) = made.expect("it is clarified");
+            // Repeated pixels leave steps, which average out over a period of the wave.
+            let row = &made[20 * width as usize * 3..][..width as usize * 3];
+            let shift = |from: usize| {
+                let at = from..from + 38;
+                let sum = |offset: usize| -> f32 {
+                    at.clone().map(|x| (f32::from(row[x * 3]) - wave(x + offset - 1)).abs()).sum()
+                };
+                (sum(0), sum(1), sum(2))
+            };
+            for from in [10, 150] {
+                let (left, own, right) = shift(from);
+                assert!(own < left && own < right, "{width}, {from}: {left}, {own}, {right}");
+            }
+        }
     }
 
     /// Repeats pixels, and takes tiles of at most this side with their padding.
