@@ -14,11 +14,11 @@ mod settings;
 mod values;
 
 use ndarray::Array4;
-use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions};
 use ort::value::{Outlet, ValueType};
 
 pub(crate) use self::bound_runs::{BoundRuns, HeldInputs};
-pub(crate) use self::device::share as share_device;
+pub(crate) use self::device::{OpenSession, share as share_device};
 pub use self::engines::{EngineBuilder, EngineSettings};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
@@ -33,7 +33,7 @@ pub use crate::tensor::Port;
 use crate::tensor::{Element, Format};
 
 /// One opened model. Its inputs and outputs are f32 here, whatever the graph stores.
-pub struct Session(OrtSession);
+pub struct Session(OpenSession);
 
 impl Session {
     /// Returns the model's inputs.

@@ -20,7 +20,8 @@ use self::cast::{cast, fill, onnx_type, read};
 use super::error::DiffusionError;
 use crate::device::Device;
 use crate::session::{
-    BoundRuns, HeldInputs, Keeping, Runtime, SessionError, check_same, classify, share_device,
+    BoundRuns, HeldInputs, Keeping, OpenSession, Runtime, SessionError, check_same, classify,
+    share_device,
 };
 
 /// An input or output tensor, as the net's graph declares it.
@@ -77,7 +78,6 @@ impl Prepared {
 /// One opened net.
 pub struct Net {
     part: &'static str,
-    session: OrtSession,
     device: Device,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
@@ -86,6 +86,7 @@ pub struct Net {
     bound: Option<BoundRuns>,
     /// How many inputs were prepared.
     prepared: u64,
+    session: OpenSession,
 }
 
 impl Net {
@@ -132,13 +133,13 @@ impl Net {
         let device = runtime.device();
         Ok(Self {
             part,
-            session,
             device,
             inputs,
             outputs,
             run_time: Duration::ZERO,
             bound: BoundRuns::new(device, keeping),
             prepared: 0,
+            session: session.into(),
         })
     }
 

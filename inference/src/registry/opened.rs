@@ -27,3 +27,12 @@ pub struct Candidate {
     /// Its share of the memory until it replaces the other.
     pub tenant: Tenant,
 }
+
+impl Candidate {
+    /// Releases its memory. Returns what opens it again.
+    pub fn unload(self) -> Runtime {
+        drop(self.opened);
+        drop(self.tenant);
+        self.runtime
+    }
+}

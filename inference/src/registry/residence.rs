@@ -15,7 +15,7 @@ use super::opened::{Candidate, Opened};
 use crate::device::Device;
 use crate::manifest::{Manifest, Task};
 use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
-use crate::session::{Runtime, SessionError, share_device};
+use crate::session::{Runtime, SessionError};
 
 /// The share of the limit that a model may take for batches. The rest is for other models.
 const BATCHES_SHARE: u64 = 2;
@@ -103,15 +103,21 @@ impl Residence {
 
     /// Makes the model an engine from now on, loaded in place of `own` or, if that has given way, when it is loaded again.
     pub fn swap(&mut self, own: &mut Option<Opened>, candidate: Candidate) {
-        let Candidate { opened, runtime, tenant } = candidate;
-        // Both are in memory until here.
-        if own.is_some() {
+        let runtime = if own.is_some() {
+            let Candidate { opened, runtime, tenant } = candidate;
+            // Both are in memory until here.
             *own = Some(opened);
             self.has_engine.store(true, Ordering::Release);
+            drop(tenant);
+            runtime
         } else {
-            drop(opened);
-        }
-        drop(tenant);
+            candidate.unload()
+        };
+        self.adopt(runtime);
+    }
+
+    /// Opens the model as `runtime` does from now on.
+    fn adopt(&mut self, runtime: Runtime) {
         let builder = runtime.engines().map_or("", |engines| engines.builder.as_str());
         self.runtime = runtime;
         let name = &self.manifest.name;
@@ -247,10 +253,7 @@ impl Residence {
 
     /// Unloads the model.
     pub fn unload(&self, opened: Opened) {
-        {
-            let _device = share_device();
-            drop(opened);
-        }
+        drop(opened);
         self.is_loaded.store(false, Ordering::Release);
         self.has_engine.store(false, Ordering::Release);
         self.tenant.release();
@@ -260,18 +263,28 @@ impl Residence {
     }
 
     /// Loads the model again, from the files of its first load, once there is memory for it; with `alone` once no other
-    /// model is loaded. Then no other is loaded until [`Self::admit_others`].
+    /// model is loaded. Then no other is loaded until [`Self::admit_others`]. An engine of the model that has arrived, or
+    /// arrives meanwhile, gives up the memory that this may wait for; the model is then opened as that engine.
     ///
     /// # Errors
     /// Why it is not loaded. It holds no memory then.
     pub fn load_again(
         &mut self,
         alone: bool,
-        is_wanted: impl FnMut() -> bool,
+        mut is_wanted: impl FnMut() -> bool,
+        mut arrived: impl FnMut() -> Option<Candidate>,
     ) -> Result<Opened, NotLoaded> {
         let limit = self.runtime.memory().limit().unwrap_or(self.needed);
         let bytes = if alone { limit } else { self.needed.min(limit) };
-        match self.tenant.acquire(bytes, is_wanted) {
+        let mut engine = None;
+        let wait = self.tenant.acquire(bytes, || {
+            engine = arrived().map(Candidate::unload).or(engine.take());
+            is_wanted()
+        });
+        if let Some(runtime) = engine {
+            self.adopt(runtime);
+        }
+        match wait {
             Ok(Wait::Over) => {}
             Ok(Wait::Abandoned) => return Err(NotLoaded::Abandoned),
             Err(error) => return Err(NotLoaded::Failed(SessionError::Failed(error.to_string()))),

@@ -166,12 +166,12 @@ impl Thread<'_> {
         if self.opened.is_some() {
             return Ok(());
         }
-        let mut loaded = self.residence.load_again(false, &mut is_wanted);
+        let mut loaded = self.load_again(false, &mut is_wanted);
         if matches!(&loaded, Err(NotLoaded::Failed(error)) if is_full(error))
             && self.residence.has_company()
         {
             warn!(model.name = self.name, "Out of memory; loading again without other models");
-            loaded = self.residence.load_again(true, is_wanted);
+            loaded = self.load_again(true, is_wanted);
             self.residence.admit_others();
         }
         match loaded {
@@ -180,6 +180,23 @@ impl Thread<'_> {
             Err(NotLoaded::Failed(error)) => return note_device_loss(self.runtime, Err(error)),
         }
         Ok(())
+    }
+
+    fn load_again(
+        &mut self,
+        alone: bool,
+        is_wanted: impl FnMut() -> bool,
+    ) -> Result<Opened, NotLoaded> {
+        let (inbox, deferred) = (&mut self.inbox, &mut self.deferred);
+        self.residence.load_again(alone, is_wanted, || {
+            deferred.extend(std::iter::from_fn(|| inbox.try_recv().ok()));
+            let is_engine = |message: &Message| matches!(message, Message::Swap(_));
+            let at = deferred.iter().position(is_engine)?;
+            match deferred.remove(at)? {
+                Message::Swap(candidate) => Some(*candidate),
+                Message::Request(_) | Message::GiveWay => None,
+            }
+        })
     }
 
     /// Does some work. If memory runs out while other models hold some, once more when none of them does.
@@ -195,7 +212,7 @@ impl Thread<'_> {
         }
         warn!(model.name = self.name, "Out of memory; trying again without other models");
         self.unload();
-        match self.residence.load_again(true, || true) {
+        match self.load_again(true, || true) {
             Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned) => return first,
             Err(NotLoaded::Failed(error)) => {

@@ -6,7 +6,10 @@
 //! Loads take seconds to minutes, and whatever runs would wait behind a recording that waits for a load. So nobody records
 //! while a model is being loaded.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use ort::session::Session as OrtSession;
 
 static DEVICE: RwLock<()> = RwLock::new(());
 /// Shared by loads. Locked before [`DEVICE`].
@@ -15,6 +18,43 @@ static LOADS: RwLock<()> = RwLock::new(());
 /// Shares the device with all others that do not record, until the guard is dropped. A thread must not share it twice.
 pub fn share() -> RwLockReadGuard<'static, ()> {
     DEVICE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A session that shares the device while it frees its memory there. Drop it last: whatever is bound to it keeps it alive,
+/// and while you do not share the device yourself.
+pub struct OpenSession(Option<OrtSession>);
+
+impl From<OrtSession> for OpenSession {
+    fn from(session: OrtSession) -> Self {
+        Self(Some(session))
+    }
+}
+
+impl Deref for OpenSession {
+    type Target = OrtSession;
+
+    fn deref(&self) -> &OrtSession {
+        match &self.0 {
+            Some(session) => session,
+            None => unreachable!("only a drop takes it"),
+        }
+    }
+}
+
+impl DerefMut for OpenSession {
+    fn deref_mut(&mut self) -> &mut OrtSession {
+        match &mut self.0 {
+            Some(session) => session,
+            None => unreachable!("only a drop takes it"),
+        }
+    }
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        let _device = share();
+        self.0 = None;
+    }
 }
 
 /// The use of the device for a load, until it is dropped.

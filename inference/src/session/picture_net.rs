@@ -8,7 +8,7 @@ use ort::value::TensorRef;
 use tempfile::TempDir;
 use tracing::warn;
 
-use super::device;
+use super::device::{self, OpenSession};
 use super::error::{SessionError, classify};
 use super::io_binding::ShapeBindings;
 use super::output_reader::OutputReader;
@@ -20,12 +20,12 @@ use crate::tensor::Tensors;
 
 /// A net with one input, a picture, and one output.
 pub struct PictureNet {
-    inner: OrtSession,
     reader: OutputReader,
     /// Whether it takes one input at a time, whatever its graph says.
     runs_alone: bool,
     /// Tensors kept on the device; `None` if the session does not keep any.
     bindings: Option<ShapeBindings>,
+    inner: OpenSession,
 }
 
 impl PictureNet {
@@ -35,7 +35,7 @@ impl PictureNet {
         bindings: Option<ShapeBindings>,
     ) -> Self {
         let reader = OutputReader { returns: tensors.returns, white: tensors.white };
-        Self { inner, reader, runs_alone: false, bindings }
+        Self { reader, runs_alone: false, bindings, inner: inner.into() }
     }
 
     /// Returns whether one run can take a batch: the first axis of the input has an open size, and nobody has found out

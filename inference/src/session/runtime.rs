@@ -190,7 +190,7 @@ impl Runtime {
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
         let _device = device::share_to_load();
         let session = self.build(model, extra, false).map_err(|error| classify(&error))?;
-        Ok(Session(session))
+        Ok(Session(session.into()))
     }
 
     /// Opens the model in this file, with the files next to it in which its graph keeps tensors.
@@ -285,7 +285,7 @@ impl Runtime {
                 }])?
                 .commit_from_file(model)
         };
-        open().map(Session).map_err(|error| classify(&error))
+        open().map(|session| Session(session.into())).map_err(|error| classify(&error))
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {

@@ -37,6 +37,10 @@ struct WithFaults {
 
 /// Starts a runtime that builds engines, whose models may take so many MiB together and run four inputs at a time.
 fn building(limit_mib: Option<u64>, faults: &[&str]) -> Runtime {
+    building_with(Batching { max_inputs: Some(4), ..Batching::NONE }, limit_mib, faults)
+}
+
+fn building_with(batching: Batching, limit_mib: Option<u64>, faults: &[&str]) -> Runtime {
     let faults = WithFaults::parse_from([&["test"], faults].concat()).faults;
     let engines = EngineSettings {
         builder: EngineBuilder::StandIn,
@@ -46,7 +50,6 @@ fn building(limit_mib: Option<u64>, faults: &[&str]) -> Runtime {
     let gpu = GpuSettings { engines: Some(engines), ..GpuSettings::default() };
     let limit_bytes = limit_mib.map(|mib| mib << 20);
     let memory = MemorySettings { limit_bytes, ..MemorySettings::default() };
-    let batching = Batching { max_inputs: Some(4), ..Batching::NONE };
     Runtime::start(RuntimeSettings { gpu, memory, ..settings(batching, faults) }).unwrap()
 }
 
@@ -160,6 +163,25 @@ async fn a_model_that_gave_way_comes_back_as_the_engine_that_it_was() {
     until_built(&runtime, 3).await;
     assert!(!second.has_engine() && !third.has_engine());
     assert_eq!(runtime.memory().held(), 80 << 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_lacks_memory_does_not_wait_for_its_own_engine() {
+    let patient = Batching { max_inputs: Some(4), wait: PATIENCE };
+    let runtime = building_with(patient, Some(100), &["--fault-out-of-memory-at-run=1"]);
+    let model = Arc::new(load(&repository().join("models/tiny/segment"), &runtime).await);
+    // The batch waits for an input that was announced, and the engine arrives meanwhile.
+    let announced = model.announce();
+    let lane = tokio::spawn({
+        let model = model.clone();
+        async move { infer(&model).await }
+    });
+    until_built(&runtime, 1).await;
+    drop(announced);
+    let output = tokio::time::timeout(PATIENCE, lane).await.expect("it does not hang").unwrap();
+    assert_eq!(output.dim(), infer(&model).await.dim());
+    assert!(model.has_engine(), "it was loaded again as its engine");
+    assert_eq!(runtime.memory().held(), model.memory_bytes());
 }
 
 #[test]
