@@ -50,8 +50,8 @@ pub struct ModelArgs {
     #[arg(long, env = "RETOUCH_THREADS")]
     pub threads: Option<usize>,
     /// The most GPU memory for one model, in MiB [default: no limit]
-    #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB")]
-    pub gpu_memory_mib: Option<usize>,
+    #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub gpu_memory_mib: Option<u32>,
     /// The most memory for all loaded models together, in MiB: the least recently used ones are unloaded, and loaded again
     /// when they are needed [default: no limit on a CPU, nine tenths of what is free at the start on a GPU]
     #[arg(long, env = "RETOUCH_MODEL_MEMORY_MIB", value_parser = clap::value_parser!(u32).range(1..))]
@@ -129,7 +129,7 @@ impl ModelArgs {
             device: self.device,
             intra_threads: self.threads(),
             gpu: GpuSettings {
-                memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
+                memory_limit_bytes: self.gpu_memory_mib.map(|mib| (mib as usize) << 20),
                 engines: self.tensorrt_cache.clone().map(|folder| EngineSettings {
                     builder: self.tensorrt,
                     folder,

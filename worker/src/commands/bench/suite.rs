@@ -51,10 +51,10 @@ pub struct SuiteArgs {
     #[arg(long, default_value = "bench")]
     out: PathBuf,
     /// How long to measure, in minutes; the report names the cases that did not fit.
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 30.0, value_parser = positive)]
     minutes: f64,
     /// How long to measure each load, in seconds.
-    #[arg(long, default_value_t = 4.0)]
+    #[arg(long, default_value_t = 4.0, value_parser = positive)]
     seconds: f64,
     /// The sizes of pictures to measure, in megapixels: 1, 12 and 24, or some of them.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 12, 24])]
@@ -65,10 +65,18 @@ pub struct SuiteArgs {
     limits: LimitArgs,
 }
 
+/// Parses a time, of any unit, that a measurement may take.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(time) if time > 0.0 && time <= 1e6 => Ok(time),
+        _ => Err("must be a number above 0, and at most 1000000".to_owned()),
+    }
+}
+
 impl SuiteArgs {
     /// Runs the measurements.
     pub fn execute(self) -> anyhow::Result<()> {
-        let until = Instant::now() + Duration::from_secs_f64(self.minutes.max(0.0) * 60.0);
+        let until = Instant::now() + Duration::from_secs_f64(self.minutes * 60.0);
         fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
         let runtime = self.models.runtime()?;
         let device = runtime.device();
