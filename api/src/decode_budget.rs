@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::LimitsConfig;
@@ -144,6 +145,24 @@ impl Memory {
         let kept = bytes.div_ceil(MIB as usize);
         drop(self.0.split(self.0.num_permits().saturating_sub(kept)));
     }
+
+    /// Keeps as much as `file` takes until its last copy is dropped: a client may take long to read it.
+    pub fn keep_for(mut self, file: Bytes) -> Bytes {
+        self.shrink_to(file.len());
+        Bytes::from_owner(Kept { file, _memory: self })
+    }
+}
+
+/// A file and the memory that it takes.
+struct Kept {
+    file: Bytes,
+    _memory: Memory,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.file
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +189,20 @@ mod tests {
         first.shrink_to(39 << 20);
         let (made, _) = budget.run(61 * MIB, || 7).await.expect("there is room");
         assert_eq!(made, 7);
+    }
+
+    #[tokio::test]
+    async fn a_file_keeps_its_memory_until_it_is_sent() {
+        let budget = budget(100, 4);
+        let work = || Bytes::from(vec![0; 30 << 20]);
+        let (file, memory) = budget.run(100 * MIB, work).await.expect("it fits");
+        let file = memory.keep_for(file);
+        assert_eq!(budget.memory.available_permits(), 70);
+        let rest = file.slice(1000..);
+        drop(file);
+        assert_eq!(budget.memory.available_permits(), 70);
+        drop(rest);
+        assert_eq!(budget.memory.available_permits(), 100);
     }
 
     #[tokio::test]

@@ -11,15 +11,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::fair_budget::FairBudget;
+use crate::paced_stream::PacedStream;
 use crate::state::App;
 
 /// How long a connection that had a request may go without another complete request head. Longer than the two minutes
@@ -28,30 +29,22 @@ use crate::state::App;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 /// The longest request head, and the most that is read ahead of a body, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The most that is read ahead of the bodies of an HTTP/2 connection, in bytes.
-const WINDOW_BYTES: u32 = 256 << 10;
+/// How long requests in flight may take after the process was asked to stop. Whoever waits for a run is answered at once;
+/// the rest are slow uploads and downloads, for which nobody else should wait.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Serves `router` until `stop` resolves, then finishes the requests in flight.
+/// Serves `router` over HTTP/1.1 until `stop` resolves, then finishes the requests in flight. A proxy speaks HTTP/2 with
+/// browsers; its limits on slow clients do not reach the streams of a connection behind it.
 ///
-/// Replaces `axum::serve`, which limits neither connections nor the time for the request head.
+/// Replaces `axum::serve`, which limits neither connections, nor the time for the request head, nor slow readers.
 pub async fn serve(
     app: &App,
     listener: TcpListener,
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(IDLE_TIMEOUT)
-        .max_buf_size(BUFFER_BYTES);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(IDLE_TIMEOUT)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let head_timeout = Duration::from_secs(app.limits.head_timeout_secs);
     let connections = GracefulShutdown::new();
     let mut stop = pin!(stop);
@@ -74,8 +67,8 @@ pub async fn serve(
             let router = router.clone();
             async move { Ok::<_, Infallible>(answer(router, request).await) }
         });
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        let connection = connections.watch(connection.into_owned());
+        let stream = TokioIo::new(PacedStream::new(stream));
+        let connection = connections.watch(builder.serve_connection(stream, service));
         tokio::spawn(async move {
             let mut connection = pin!(connection);
             let ended = match timeout(head_timeout, &mut connection).await {
@@ -87,13 +80,17 @@ pub async fn serve(
                 }
             };
             if let Err(error) = ended {
-                tracing::debug!(error, %peer, "A connection closed early");
+                tracing::debug!(%error, %peer, "A connection closed early");
             }
             drop(share);
         });
     }
     drop(listener);
-    connections.shutdown().await;
+    if timeout(DRAIN_TIMEOUT, connections.shutdown()).await.is_err() {
+        tracing::warn!(
+            "Some requests have not ended in {DRAIN_TIMEOUT:?}; closing their connections"
+        );
+    }
 }
 
 async fn answer(router: Router, request: hyper::Request<Incoming>) -> axum::response::Response {

@@ -1,12 +1,13 @@
 //! The services and settings that request handlers share.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use retouch_core::Clock;
 use retouch_core::db::PgPool;
 use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::Storage;
+use retouch_core::{Clock, UserId};
 use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
 use tokio_util::sync::CancellationToken;
@@ -24,8 +25,13 @@ use crate::job_events::JobEvents;
 use crate::payments::Payments;
 use crate::rate_limits::RateLimits;
 use crate::signing::UrlSigner;
+use crate::turns::Turns;
 use crate::visitors::Visitors;
 use crate::webhooks::address::AddressRules;
+
+/// The renderings of a caller at a time. Each may take most of the memory for pictures, and they take turns in the order
+/// in which they come: a caller with many would fill the queue.
+const RENDERINGS_OF_CALLER: usize = 2;
 
 /// The services and settings of one API process. Clones share them.
 #[derive(Clone)]
@@ -62,6 +68,8 @@ pub struct Parts {
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
+    /// Renderings in progress, by user or by the address of a visitor.
+    pub renderings: Turns<(Option<UserId>, IpAddr)>,
     /// The memory for uploads in progress, in bytes.
     pub upload_budget: Arc<FairBudget>,
     /// Open connections.
@@ -126,6 +134,7 @@ impl App {
             webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
+            renderings: Turns::new(RENDERINGS_OF_CALLER),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
             requests: Arc::new(FairBudget::new(max_connections)),

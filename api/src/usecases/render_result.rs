@@ -1,7 +1,7 @@
 //! Renders a result as a file: in another format, or finished with a background, a shadow, a crop and a touch-up. Free
 //! of charge, and nothing is stored.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use retouch_credentials::Credentials;
 use retouch_pixels::Limits;
 use retouch_pixels::decode::Header;
 use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile};
+use tokio::time::timeout;
 
 use super::upload_image::Metadata;
 use crate::error::ApiError;
@@ -44,6 +45,10 @@ pub async fn render_result(
     address: IpAddr,
 ) -> Result<FinishedFile, ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
+    let wait = Duration::from_secs(app.limits.decode_wait_secs);
+    // A visitor's result belongs to nobody.
+    let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
+    let _turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())??;
     let original = if finish.needs_original() || metadata == Metadata::Keep {
         Some(fetch_original(app, result, address).await?)
     } else {
@@ -62,7 +67,6 @@ pub async fn render_result(
     let size = (result.width.unsigned_abs(), result.height.unsigned_abs());
     let memory =
         finish::memory_bytes(size, &finish, header_of_original.as_ref(), background.as_ref());
-    let wait = Duration::from_secs(app.limits.decode_wait_secs);
     let memory = app.decoders.reserve(memory + result.size_bytes.unsigned_abs(), wait).await?;
     let png = app.storage.get(&result.object_key).await?;
     let marks = Marks::new(app);
@@ -75,7 +79,9 @@ pub async fn render_result(
         let bytes = marks.carry_over(bytes, &png, is_finished)?;
         Ok::<_, ApiError>(FinishedFile { bytes, content_type })
     };
-    app.decoders.run_in(memory, render).await?.0
+    let (file, memory) = app.decoders.run_in(memory, render).await?;
+    let FinishedFile { bytes, content_type } = file?;
+    Ok(FinishedFile { bytes: memory.keep_for(bytes), content_type })
 }
 
 /// Marks a file that is made from a result as the result is marked.
@@ -107,6 +113,13 @@ impl Marks {
     }
 }
 
+fn busy() -> ApiError {
+    ApiError::Unavailable {
+        detail: "Too many images are being processed. Please try again shortly.".into(),
+        retry_after_secs: 5,
+    }
+}
+
 /// Reads the picture that a result was made from. Its file counts like an upload of the client: how much memory it takes
 /// to decode is only known from the file.
 async fn fetch_original(
@@ -118,10 +131,7 @@ async fn fetch_original(
     let image = image.ok_or(ApiError::NotFound("Result"))?;
     let mut share = FairBudget::share(Arc::clone(&app.upload_budget), Some(address));
     if !share.grow(image.size_bytes.unsigned_abs() as usize) {
-        return Err(ApiError::Unavailable {
-            detail: "Too many images are being processed. Please try again shortly.".into(),
-            retry_after_secs: 5,
-        });
+        return Err(busy());
     }
     Ok(share.keep_for(app.storage.get(&image.object_key).await?))
 }
