@@ -1,6 +1,7 @@
 //! One file per use case. They apply the rules and know nothing about HTTP.
 
 pub mod archive_images;
+pub mod ask_worker;
 pub mod buy_credits;
 pub mod create_key;
 pub mod delete_account;

@@ -13,6 +13,7 @@ use retouch_core::sample::{MAX_SAMPLE_SIDE, SampleFailure, SampleRequest};
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
 
+use super::ask_worker::ask_worker;
 use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
 use crate::state::App;
@@ -51,8 +52,8 @@ pub async fn sample(
     }
     let picture_pixels = u64::from(picture.0) * u64::from(picture.1);
     let request = SampleRequest::new(file, factor, picture_pixels);
-    let reply = app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
-    reply.map_err(failed)
+    let reply = ask_worker(app, request, WAIT, Some(place)).await;
+    reply.map_err(|error| unavailable(&error))?.map_err(failed)
 }
 
 fn unavailable(error: &RequestError) -> ApiError {

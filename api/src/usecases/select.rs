@@ -8,6 +8,7 @@ use retouch_core::images::Image;
 use retouch_core::queue::RequestError;
 use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 
+use super::ask_worker::ask_worker;
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -25,7 +26,7 @@ pub async fn select(
     clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
     app.rate_limits.users.selections.count(user).await?;
     let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
-    let reply = app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
+    let reply = ask_worker(app, request, WAIT, None).await.map_err(|error| unavailable(&error))?;
     reply.map_err(failed)
 }
 

@@ -110,6 +110,17 @@ async fn without_a_worker_the_answer_says_so_and_samples_are_limited(pool: PgPoo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_client_that_hangs_up_takes_its_request_back(pool: PgPool) {
+    let app = start(pool, &[]).await;
+    let asked = app.post(PATH).file(&png(8, 8)).send();
+    let hung_up = tokio::time::timeout(Duration::from_millis(500), asked).await;
+    assert!(hung_up.is_err());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut requests = app.app.queue.requests::<SampleRequest>();
+    assert!(requests.next().await.unwrap().is_none());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn one_address_does_not_fill_the_queue_of_samples(pool: PgPool) {
     let app = start(pool, &["--trusted-proxies=127.0.0.1"]).await;
     let ask = async |address: &str| {

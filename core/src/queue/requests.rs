@@ -88,7 +88,8 @@ struct Envelope<R> {
 }
 
 impl Queue {
-    /// Sends a request to the workers and waits up to `wait` for the reply.
+    /// Sends a request to the workers and waits up to `wait` for the reply, or until `abandoned`: then it takes the request
+    /// back, if no worker has it yet, and returns [`RequestError::TimedOut`].
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -96,6 +97,7 @@ impl Queue {
         &self,
         request: R,
         wait: Duration,
+        abandoned: impl Future<Output = ()>,
     ) -> Result<Reply<R>, RequestError> {
         let mut conn = self.conn.clone();
         let (now, has_worker): ((u64, u64), bool) = redis::pipe()
@@ -124,7 +126,10 @@ impl Queue {
             conn.lrem::<_, _, ()>(&list, 1, &envelope).await?;
             return Err(RequestError::Busy);
         }
-        let replied: Option<(String, Vec<u8>)> = reading.blpop(&reply, wait.as_secs_f64()).await?;
+        let replied: Option<(String, Vec<u8>)> = tokio::select! {
+            replied = reading.blpop(&reply, wait.as_secs_f64()) => replied?,
+            () = abandoned => None,
+        };
         if let Some((_, bytes)) = replied {
             return Ok(decode::<R>(bytes.into()));
         }

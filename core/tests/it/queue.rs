@@ -1,5 +1,6 @@
 //! Doorbells and events on every supported server: no Redis outage stops a worker.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -301,7 +302,7 @@ fn a_selection() -> SelectionRequest {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selection_gets_its_own_reply() {
     on_each_server(|server, queue| async move {
-        let nobody = queue.request(a_selection(), PATIENCE).await;
+        let nobody = queue.request(a_selection(), PATIENCE, pending()).await;
         assert!(matches!(nobody, Err(RequestError::NoWorker)), "{nobody:?}");
         queue.announce::<SelectionRequest>().await.unwrap();
         let worker = queue.clone();
@@ -321,8 +322,10 @@ async fn a_selection_gets_its_own_reply() {
         });
         let (one, other) = (a_selection(), SelectionRequest { width: 65, ..a_selection() });
         let image = one.image.to_string();
-        let (one, other) =
-            tokio::join!(queue.request(one, PATIENCE), queue.request(other, PATIENCE));
+        let (one, other) = tokio::join!(
+            queue.request(one, PATIENCE, pending()),
+            queue.request(other, PATIENCE, pending())
+        );
         assert_eq!(one.unwrap().unwrap(), image);
         assert_eq!(other.unwrap(), Err(SelectionFailure::NothingFound));
         answering.await.unwrap();
@@ -335,15 +338,20 @@ async fn a_selection_gets_its_own_reply() {
 async fn a_selection_whose_caller_has_gone_is_dropped() {
     on_each_server(|server, queue| async move {
         queue.announce::<SelectionRequest>().await.unwrap();
-        let late = queue.request(a_selection(), Duration::from_millis(200)).await;
+        let late = queue.request(a_selection(), Duration::from_millis(200), pending()).await;
         assert!(matches!(late, Err(RequestError::TimedOut)), "{late:?}");
-        // The caller of this one hangs up, so it stays in the list.
-        let hangs_up = queue.request(a_selection(), Duration::from_millis(400));
+        let taken_back = tokio::time::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        let gone = queue.request(a_selection(), PATIENCE, taken_back).await;
+        assert!(matches!(gone, Err(RequestError::TimedOut)), "{gone:?}");
+        assert!(begun.elapsed() < PATIENCE / 2);
+        // This one is dropped without that, so it stays in the list.
+        let hangs_up = queue.request(a_selection(), Duration::from_millis(400), pending());
         let gone = tokio::time::timeout(Duration::from_millis(200), hangs_up).await;
         assert!(gone.is_err());
         tokio::time::sleep(Duration::from_millis(300)).await;
         let mut requests = queue.requests::<SelectionRequest>();
-        for _ in 0..2 {
+        for _ in 0..3 {
             let taken = requests.next().await.unwrap();
             assert!(taken.is_none(), "{taken:?}");
         }

@@ -1,5 +1,6 @@
 //! Samples of paid upscales through a real worker process.
 
+use std::future::pending;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 async fn ask(services: &Services, file: &[u8], factor: Factor) -> SampleReply {
     eventually(TIMEOUT, "a worker makes samples", || async {
         let request = SampleRequest::new(Bytes::copy_from_slice(file), factor, 12_000_000);
-        match services.queue.request(request, Duration::from_secs(30)).await {
+        match services.queue.request(request, Duration::from_secs(30), pending()).await {
             Ok(reply) => Some(reply),
             Err(RequestError::NoWorker) => None,
             Err(error) => panic!("{error}"),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,7 +32,7 @@ async fn ask(
     eventually(TIMEOUT, "a worker selects", || async {
         let key = image_key(image);
         let request = SelectionRequest::new(image, key, size, clicks.clone());
-        match services.queue.request(request, Duration::from_secs(10)).await {
+        match services.queue.request(request, Duration::from_secs(10), pending()).await {
             Ok(reply) => Some(reply),
             Err(RequestError::NoWorker) => None,
             Err(error) => panic!("{error}"),
@@ -99,7 +100,7 @@ async fn a_worker_without_memory_for_it_does_not_select(pool: PgPool) {
     services.submit().await;
     services.until(retouch_core::jobs::JobState::Done, 1, TIMEOUT).await;
     let request = SelectionRequest::new(ImageId::new(), "x".into(), (64, 48), click(3, 4));
-    let reply = services.queue.request(request, Duration::from_secs(5)).await;
+    let reply = services.queue.request(request, Duration::from_secs(5), pending()).await;
     assert!(matches!(reply, Err(RequestError::NoWorker)), "{reply:?}");
 }
 
@@ -128,7 +129,7 @@ async fn a_click_that_takes_too_long_is_finished_for_the_next_one(pool: PgPool) 
     tokio::spawn(requests::answer(slow, services.queue.clone(), || true, stop.clone()));
     let late = eventually(TIMEOUT, "a worker listens", || async {
         let request = SelectionRequest::new(ImageId::new(), "x".into(), (64, 48), click(3, 4));
-        match services.queue.request(request, Duration::from_millis(300)).await {
+        match services.queue.request(request, Duration::from_millis(300), pending()).await {
             Err(RequestError::NoWorker) => None,
             other => Some(other),
         }
