@@ -102,6 +102,11 @@ impl AccountSubscription {
         }
     }
 
+    /// Returns how many streams the account has open in this process.
+    pub fn streams(&self) -> u32 {
+        self.accounts.lock().get(&self.user).map_or(1, |account| account.streams as u32)
+    }
+
     /// Returns a future that ends with the next change. Changes count from this call, not from the first poll.
     pub fn changed(&self) -> OwnedNotified {
         self.changed.clone().notified_owned()
@@ -129,6 +134,13 @@ pub struct JobSubscription {
 }
 
 impl JobSubscription {
+    /// Returns how many others in this process wait for the job.
+    pub fn others(&self) -> u32 {
+        let channels = self.channels.lock();
+        let all = channels.get(&self.job).map_or(0, broadcast::Sender::receiver_count);
+        all.saturating_sub(1) as u32
+    }
+
     /// Waits for the next event, for at most `limit`.
     pub async fn wait(&mut self, limit: Duration) {
         self.wait_for(limit, |_| true).await;

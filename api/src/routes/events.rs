@@ -107,7 +107,8 @@ impl AccountStream {
                 () = self.app.stopping.cancelled() => return None,
                 () = tokio::time::sleep_until(self.ends_at) => return None,
                 () = tokio::time::sleep(poll) => {}
-                () = changed => tokio::time::sleep(MIN_INTERVAL).await,
+                // All streams of an account together look as often as one would.
+                () = changed => tokio::time::sleep(MIN_INTERVAL * self.subscription.streams()).await,
             }
         }
     }

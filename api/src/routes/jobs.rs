@@ -23,6 +23,8 @@ use crate::usecases::run_tool::announce_canceled;
 
 /// How often an event stream polls for changes that no event announces, such as the position in the queue.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// How many times slower the streams of a job look, at most, when many watch it.
+const MAX_SLOWDOWN: u32 = 30;
 /// The minimum time between two events of a stream.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -139,10 +141,14 @@ impl JobStream {
         let mut is_first_try = self.sent.is_none();
         loop {
             if !std::mem::take(&mut is_first_try) {
+                // Anybody may watch a visitor's job: all of its streams together look as often as one would.
+                let others = self.subscription.others();
+                let poll = POLL_INTERVAL * (others + 1).min(MAX_SLOWDOWN);
                 tokio::select! {
                     () = self.app.stopping.cancelled() => return None,
-                    () = self.subscription.wait(POLL_INTERVAL) => {}
+                    () = self.subscription.wait(poll) => {}
                 }
+                tokio::time::sleep(MIN_EVENT_INTERVAL * others.min(MAX_SLOWDOWN)).await;
             }
             // Survives database outages by trying again.
             let Ok(job) = db::within(jobs::get(&self.app.pool, self.job.id)).await else {
