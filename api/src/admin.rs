@@ -5,6 +5,7 @@
 mod answer;
 mod audit;
 mod credentials;
+mod deletions;
 mod find;
 mod grant;
 mod jobs;
@@ -57,6 +58,8 @@ enum Task {
     /// Make or check the key of Content Credentials.
     #[command(subcommand)]
     Credentials(credentials::Task),
+    /// Delete again what people had deleted before a restore brought it back. Run it before you start the API.
+    Deletions(deletions::Deletions),
     /// List the objects in the bucket, or copy them to or from a folder.
     Objects(Box<objects::Objects>),
 }
@@ -88,6 +91,7 @@ impl Admin {
             Task::Audit(task) => task.perform(pool).await,
             Task::Books => audit::books(pool).await,
             Task::Nodes => nodes::show(pool).await,
+            Task::Deletions(task) => task.perform(pool).await,
             Task::Objects(task) => task.perform(pool).await,
             Task::Credentials(task) => task.perform(),
         }

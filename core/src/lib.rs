@@ -40,6 +40,7 @@ pub mod magic_fix;
 pub mod orders;
 mod pages;
 pub mod queue;
+pub mod restored;
 pub mod results;
 pub mod sample;
 pub mod selection;

@@ -11,6 +11,7 @@ mod migrations;
 mod operator;
 mod orders;
 mod queue;
+mod restored;
 mod shared_objects;
 mod storage;
 mod webhooks;

@@ -1,0 +1,62 @@
+//! `admin deletions`: deletes again what people had deleted before a restore.
+
+use anyhow::Context;
+use clap::Args;
+use retouch_core::config::{DatabaseConfig, Secret};
+use retouch_core::db::{self, PgPool};
+use retouch_core::restored::{BroughtBack, brought_back};
+use retouch_core::{accounts, images, results};
+use serde_json::json;
+
+use super::CONNECTIONS;
+use super::answer::Answer;
+use crate::deleted_users::DeletedUsers;
+
+#[derive(Debug, Args)]
+pub struct Deletions {
+    /// The Postgres database from before the restore.
+    #[arg(long, env = "RETOUCH_LOST_DATABASE_URL", hide_env_values = true)]
+    lost_database_url: Secret,
+    /// The secret of the API, which recognizes people who deleted their account.
+    #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
+    url_secret: Secret,
+    /// Only count what would be deleted.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Deletions {
+    pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
+        let database_url = self.lost_database_url.clone();
+        let lost = DatabaseConfig { database_url, database_connections: CONNECTIONS };
+        let found =
+            brought_back(pool, &db::pool(&lost)?).await.context("comparing the databases")?;
+        if !self.dry_run {
+            self.delete(pool, &found).await?;
+        }
+        let BroughtBack { accounts, images, results } = found;
+        let (accounts, images, results) = (accounts.len(), images.len(), results.len());
+        let done = if self.dry_run { "Would delete" } else { "Deleted" };
+        Ok(Answer::good(
+            format!("{done} again: {accounts} accounts, {images} images, {results} results."),
+            json!({ "accounts": accounts, "images": images, "results": results }),
+        ))
+    }
+
+    async fn delete(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
+        let deleted_users = DeletedUsers::new(self.url_secret.reveal().as_bytes());
+        for account in &found.accounts {
+            let profile =
+                accounts::profile(pool, *account).await?.context("the account is gone")?;
+            let hash = deleted_users.hash(&profile.issuer, &profile.subject);
+            accounts::delete(pool, *account, &hash).await.context("deleting an account")?;
+        }
+        for (owner, image) in &found.images {
+            images::delete(pool, *owner, *image).await.context("deleting an image")?;
+        }
+        for (owner, tool, result) in &found.results {
+            results::delete(pool, *owner, *tool, *result).await.context("deleting a result")?;
+        }
+        Ok(())
+    }
+}

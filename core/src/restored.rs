@@ -1,0 +1,116 @@
+//! What an older backup has brought back: accounts, images and results that people had deleted. The database from before
+//! the restore still knows.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use retouch_catalog::ToolName;
+use sqlx::PgPool;
+
+use crate::pages::Pages;
+use crate::{ImageId, ResultId, UserId};
+
+/// Rows that one statement reads.
+const ROWS: i64 = 10_000;
+
+/// What people had deleted. A visitor's pictures are left out: they expire within hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BroughtBack {
+    /// Accounts.
+    pub accounts: Vec<UserId>,
+    /// Images of other accounts, with their owners.
+    pub images: Vec<(UserId, ImageId)>,
+    /// Results of other images, with their owners and tools.
+    pub results: Vec<(UserId, ToolName, ResultId)>,
+}
+
+/// Compares this database with the lost one. What came after the lost one was last in use is not in it, and counts as new.
+pub async fn brought_back(pool: &PgPool, lost: &PgPool) -> sqlx::Result<BroughtBack> {
+    let until = sqlx::query_scalar!("select seen_at from reachability").fetch_one(lost).await?;
+    let accounts = accounts(pool, lost).await?;
+    let images = images(pool, lost, until, &accounts).await?;
+    let results = results(pool, lost, until, &images, &accounts).await?;
+    Ok(BroughtBack { accounts, images, results })
+}
+
+async fn accounts(pool: &PgPool, lost: &PgPool) -> sqlx::Result<Vec<UserId>> {
+    let deleted = sqlx::query_scalar!("select id from users where deleted_at is not null")
+        .fetch_all(lost)
+        .await?;
+    sqlx::query_scalar!(
+        r#"select id as "id: UserId" from users where id = any($1) and deleted_at is null order by id"#,
+        &deleted,
+    )
+    .fetch_all(pool)
+    .await
+}
+
+async fn images(
+    pool: &PgPool,
+    lost: &PgPool,
+    until: DateTime<Utc>,
+    accounts: &[UserId],
+) -> sqlx::Result<Vec<(UserId, ImageId)>> {
+    let accounts: Vec<_> = accounts.iter().map(|account| account.uuid()).collect();
+    let (mut pages, mut found) = (Pages::of("images", ROWS), Vec::new());
+    while let Some((first, last)) = pages.next(pool).await? {
+        let here = sqlx::query!(
+            r#"select id as "id: ImageId", owner_id as "owner!: UserId" from images
+               where id > $1 and id <= $2 and created_at <= $3 and owner_id <> all($4) order by id"#,
+            first,
+            last,
+            until,
+            &accounts,
+        )
+        .fetch_all(pool)
+        .await?;
+        let ids: Vec<_> = here.iter().map(|image| image.id.uuid()).collect();
+        let kept = sqlx::query_scalar!(
+            r#"select id as "id: ImageId" from images where id = any($1)"#,
+            &ids
+        )
+        .fetch_all(lost)
+        .await?;
+        let kept: HashSet<_> = kept.into_iter().collect();
+        let gone = here.into_iter().filter(|image| !kept.contains(&image.id));
+        found.extend(gone.map(|image| (image.owner, image.id)));
+    }
+    Ok(found)
+}
+
+async fn results(
+    pool: &PgPool,
+    lost: &PgPool,
+    until: DateTime<Utc>,
+    images: &[(UserId, ImageId)],
+    accounts: &[UserId],
+) -> sqlx::Result<Vec<(UserId, ToolName, ResultId)>> {
+    let images: Vec<_> = images.iter().map(|(_, image)| image.uuid()).collect();
+    let accounts: Vec<_> = accounts.iter().map(|account| account.uuid()).collect();
+    let (mut pages, mut found) = (Pages::of("results", ROWS), Vec::new());
+    while let Some((first, last)) = pages.next(pool).await? {
+        let here = sqlx::query!(
+            r#"select id as "id: ResultId", owner_id as "owner!: UserId", tool as "tool: ToolName" from results
+               where id > $1 and id <= $2 and created_at <= $3 and image_id <> all($4) and owner_id <> all($5)
+               order by id"#,
+            first,
+            last,
+            until,
+            &images,
+            &accounts,
+        )
+        .fetch_all(pool)
+        .await?;
+        let ids: Vec<_> = here.iter().map(|result| result.id.uuid()).collect();
+        let kept = sqlx::query_scalar!(
+            r#"select id as "id: ResultId" from results where id = any($1)"#,
+            &ids
+        )
+        .fetch_all(lost)
+        .await?;
+        let kept: HashSet<_> = kept.into_iter().collect();
+        let gone = here.into_iter().filter(|result| !kept.contains(&result.id));
+        found.extend(gone.map(|result| (result.owner, result.tool, result.id)));
+    }
+    Ok(found)
+}
