@@ -342,7 +342,10 @@ async fn deleted_accounts(pool: &PgPool, (first, last): Page) -> sqlx::Result<Ve
                case when exists (select from unfinished_deletions where user_id = users.id) then 'jobs' end,
                case when exists (select from api_keys where owner_id = users.id) then 'API keys' end,
                case when exists (select from orders where user_id = users.id and email is not null)
-                    then 'email addresses in orders' end) as "left!"
+                    then 'email addresses in orders' end,
+               case when exists (select from payment_events p join orders o on o.id = p.order_id
+                                 where o.user_id = users.id and p.payload <> '')
+                    then 'messages about payments' end) as "left!"
            from users
            where id > $1 and id <= $2 and deleted_at is not null
              and not exists (select from unfinished_deletions

@@ -79,8 +79,16 @@ pub async fn run(
     app.rate_limits.users.runs.count(user).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
     let image = query.id()?;
-    let request =
-        RunRequest { image, tool, tier, idempotency_key, repeat_window: None, wait, started: None };
+    let request = RunRequest {
+        image,
+        tool,
+        tier,
+        idempotency_key,
+        repeat_window: None,
+        resubmits: false,
+        wait,
+        started: None,
+    };
     respond(app, run_tool(app, user, request).await?).await
 }
 

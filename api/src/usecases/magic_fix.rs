@@ -80,5 +80,10 @@ pub async fn magic_fix(
         queue_limit: Some(app.limits.queue_limit(Tier::Paid)),
     };
     let FixRequest { wait, repeat_window, started, .. } = request;
-    submit_and_wait(app, &job, Waiting { wait, repeat_window, started }).await
+    submit_and_wait(
+        app,
+        &job,
+        Waiting { wait, repeat_window, resubmits: repeat_window.is_some(), started },
+    )
+    .await
 }

@@ -21,7 +21,7 @@ use super::image_from_result::image_from_result;
 use super::magic_fix::{FixRequest, magic_fix};
 use super::run_tool::{RunOutcome, RunRequest, join_job, run_tool};
 use super::select::select;
-use super::upload_image::upload_image;
+use super::upload_image::{sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
@@ -108,6 +108,7 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
                 tier: Tier::Paid,
                 idempotency_key: Some(key.finish()),
                 repeat_window,
+                resubmits: true,
                 wait,
                 started: Some(started),
             };
@@ -189,7 +190,7 @@ async fn sent_picture(
     file: Bytes,
     tool: Tool,
 ) -> Result<Picture, ApiError> {
-    let content = Sha256::digest(&file).to_vec();
+    let content = sha256_of(&file).await?;
     let stored = match db::within(images::for_program(&app.pool, user.id, &content)).await? {
         Some(id) => db::within(images::owned(&app.pool, user.id, id)).await?,
         None => None,

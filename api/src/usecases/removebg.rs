@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::render_result::Marks;
 use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
-use super::upload_image::{Metadata, upload_image};
+use super::upload_image::{Metadata, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -68,7 +68,7 @@ pub async fn removebg(
     request: RemovalRequest,
 ) -> Result<Removal, RemovalError> {
     let RemovalRequest { file, options, metadata, idempotency_key } = request;
-    let content = Sha256::digest(&file);
+    let content = sha256_of(&file).await?;
     let exif = metadata.of(&file);
     let can_pay = user.credits - user.reserved >= credits::price(Tool::RemoveBackground);
     let image = match db::within(images::for_program(&app.pool, user.id, &content)).await? {
@@ -89,6 +89,8 @@ pub async fn removebg(
         tier: Tier::Paid,
         idempotency_key: Some(idempotency_key),
         repeat_window,
+        // A client that gives up calls off only its own request.
+        resubmits: true,
         wait: app.limits.wait(),
         started: None,
     };
@@ -161,5 +163,8 @@ async fn render(
         cutout.bytes = marks.carry_over(cutout.bytes, &png, true)?;
         Ok::<_, ApiError>(cutout.pack()?)
     };
-    app.decoders.run_in(memory, render).await?.0
+    let (cutout, memory) = app.decoders.run_in(memory, render).await?;
+    let mut cutout = cutout?;
+    cutout.bytes = memory.keep_for(cutout.bytes);
+    Ok(cutout)
 }

@@ -28,6 +28,8 @@ pub struct RunRequest {
     /// How long the key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is canceled when
     /// its client hangs up.
     pub repeat_window: Option<Duration>,
+    /// Whether to submit the job again if another request called it off, and this one had only joined it.
+    pub resubmits: bool,
     /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
     /// Receives the id of the job once it is submitted or joined.
@@ -61,8 +63,8 @@ pub async fn run_tool(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(request.tier)),
     };
-    let RunRequest { repeat_window, wait, started, .. } = request;
-    submit_and_wait(app, &job, Waiting { wait, repeat_window, started }).await
+    let RunRequest { repeat_window, resubmits, wait, started, .. } = request;
+    submit_and_wait(app, &job, Waiting { wait, repeat_window, resubmits, started }).await
 }
 
 /// Rejects an image whose longest side, in pixels, exceeds the tool's limit.
@@ -76,6 +78,7 @@ pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(),
 pub(super) struct Waiting {
     pub wait: Duration,
     pub repeat_window: Option<Duration>,
+    pub resubmits: bool,
     pub started: Option<watch::Sender<Option<JobId>>>,
 }
 
@@ -86,7 +89,7 @@ pub(super) async fn submit_and_wait(
     new: &NewJob,
     waiting: Waiting,
 ) -> Result<RunOutcome, ApiError> {
-    let Waiting { wait, repeat_window, started } = waiting;
+    let Waiting { wait, repeat_window, resubmits, started } = waiting;
     let deadline = Instant::now() + wait;
     loop {
         let id = JobId::new();
@@ -129,8 +132,7 @@ pub(super) async fn submit_and_wait(
         let left = deadline.saturating_duration_since(Instant::now());
         job = subscription.wait_for_end(&app.pool, job, left, &app.stopping).await?;
         let outcome = outcome_of(app, job).await;
-        if repeat_window.is_some() && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
-            // The request that submitted it called it off, but this one still wants its result.
+        if resubmits && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
             continue;
         }
         if let Some(attendance) = &mut attendance {

@@ -8,10 +8,9 @@ use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
 use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, NewJob};
-use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
-use super::upload_image::upload_image;
+use super::upload_image::{sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -31,7 +30,7 @@ pub async fn run_visitor_tool(
     let visitor = app.visitors.pseudonym(address);
     let limits = &app.rate_limits.visitors;
     let queue_limit = app.limits.queue_limit(Tier::Visitor);
-    let digest = Sha256::digest(&file);
+    let digest = sha256_of(&file).await?;
     let known = db::within(images::for_visitor(&app.pool, &visitor, &digest)).await?;
     if let Some(image) = known
         && let Some(earlier) = db::within(jobs::free_run(&app.pool, image, tool.name())).await?
@@ -62,8 +61,12 @@ pub async fn run_visitor_tool(
         fix: None,
         queue_limit: Some(queue_limit),
     };
-    let outcome =
-        submit_and_wait(app, &job, Waiting { wait, repeat_window: None, started: None }).await;
+    let outcome = submit_and_wait(
+        app,
+        &job,
+        Waiting { wait, repeat_window: None, resubmits: false, started: None },
+    )
+    .await;
     if matches!(outcome, Err(ApiError::QueueFull { .. })) {
         limits.give_back_run(&visitor).await;
     }

@@ -153,7 +153,7 @@ async fn earlier(
     }
 }
 
-async fn sha256_of(file: &Bytes) -> anyhow::Result<Vec<u8>> {
+pub(super) async fn sha256_of(file: &Bytes) -> anyhow::Result<Vec<u8>> {
     let file = file.clone();
     Ok(tokio::task::spawn_blocking(move || Sha256::digest(&file).to_vec()).await?)
 }

@@ -496,27 +496,42 @@ async fn only_an_equal_request_within_ten_minutes_is_a_repeat(pool: PgPool) {
 async fn a_request_that_joined_a_canceled_run_runs_on_its_own(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
-    let first = remove(&app, &key, &[]).send();
+    for (before, idempotency_key) in [(20, None), (15, Some("mine"))] {
+        joined_and_canceled(&app, &key, idempotency_key, before).await;
+    }
+}
+
+async fn joined_and_canceled(app: &Arc<TestApp>, key: &str, own: Option<&str>, before: i64) {
+    let send = || {
+        let request = remove(app, key, &[("bg_color", own.map_or("fff", |_| "000"))]);
+        match own {
+            Some(own) => request.header("idempotency-key", own).send(),
+            None => request.send(),
+        }
+    };
+    let first = send();
     let rest = async {
-        let queued = async || (jobs_in(&app, "queued").await == 1).then_some(());
+        let queued = async || (jobs_in(app, "queued").await == 1).then_some(());
         eventually(Duration::from_secs(10), "a job", queued).await;
-        let second = remove(&app, &key, &[]).send();
+        let second = send();
         let cancel = async {
             // The second request has joined by then; otherwise it is a first one, with the same outcome.
             tokio::time::sleep(Duration::from_millis(500)).await;
-            let job: JobId =
-                sqlx::query_scalar("select id from jobs").fetch_one(&app.pool).await.unwrap();
+            let job: JobId = sqlx::query_scalar("select id from jobs where state = 'queued'")
+                .fetch_one(&app.pool)
+                .await
+                .unwrap();
             let canceled =
                 app.delete(&format!("/api/jobs/{job}")).by(&app.token("ada")).send().await;
             assert!(canceled.status.is_success(), "{}", canceled.text());
-            work(&app, 1).await.unwrap();
+            work(app, 1).await.unwrap();
         };
         tokio::join!(second, cancel).0
     };
     let (first, second) = tokio::join!(first, rest);
     is_refused(&first, 409, "cancelled");
     assert_eq!(second.status, StatusCode::OK, "{}", second.text());
-    assert_eq!(app.balance("ada").await, (15, 0));
+    assert_eq!(app.balance("ada").await, (before - 5, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

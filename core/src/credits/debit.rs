@@ -35,6 +35,10 @@ pub(crate) async fn finish_and_debit(
                select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
                       $15, mode, prompt
                from ended
+           ), kept as (
+               -- A picture that expires stays for an hour after its last result: work continues from either.
+               update images i set expires_at = greatest(i.expires_at, now() + interval '1 hour') from ended
+               where i.id = ended.image_id and i.expires_at is not null
            ), unmasked as (
                -- A mask is useless once its job has ended.
                delete from masks where job_id in (select id from ended where tool = 'magic-fix')

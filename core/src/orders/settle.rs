@@ -320,7 +320,12 @@ async fn take_waiting(
     intent: &str,
 ) -> sqlx::Result<Vec<Reversal>> {
     let rows = sqlx::query_scalar!(
-        r#"update payment_events set outcome = 'reversed', order_id = $2
+        r#"update payment_events
+           set outcome = 'reversed', order_id = $2,
+               -- The buyer may have deleted the account since it came.
+               payload = case when exists (
+                   select from orders o join users u on u.id = o.user_id where o.id = $2 and u.deleted_at is not null
+               ) then '' else payload end
            where outcome = 'waiting' and payment_intent = $1 returning reversal as "reversal!""#,
         intent,
         order.uuid(),

@@ -75,7 +75,7 @@ pub struct Change<'a> {
     pub events: Option<&'a [EventType]>,
     /// See [`NewWebhook::credits_below`].
     pub credits_below: Option<i32>,
-    /// Turning it on forgives all failures; turning it off ends its waiting deliveries.
+    /// Turning it on when it is off forgives its failures; turning it off ends its waiting deliveries.
     pub is_enabled: Option<bool>,
 }
 
@@ -216,8 +216,9 @@ pub async fn change(
          set url = coalesce($2, url), description = coalesce($3, description), events = coalesce($4, events),
              credits_below = coalesce($5, credits_below), is_enabled = coalesce($6, is_enabled),
              disabled_reason = case when $6::boolean is null then disabled_reason end,
-             failing_since = case when $6::boolean is null and coalesce($2, url) = url then failing_since end,
-             is_slow = is_slow and $6::boolean is null and coalesce($2, url) = url
+             -- Only a fast success takes a slow webhook out of its lane: turning it on again and again must not.
+             failing_since = case when coalesce($6 <= is_enabled, true) and coalesce($2, url) = url then failing_since end,
+             is_slow = is_slow and coalesce($2, url) = url
          where id = $1",
         id.uuid(),
         change.url,

@@ -280,6 +280,11 @@ async fn slow_and_failing_webhooks_have_a_lane_of_their_own(pool: PgPool) {
     assert_eq!(send(slow, Lane::Fast).await, Recorded::Delivered);
     assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
     assert_eq!(send(REFUSED, Lane::Fast).await, Recorded::Failed, "a test is tried once");
+    // Turning it on, or off and on, says nothing about the receiver.
+    for is_enabled in [true, false, true] {
+        let change = Change { is_enabled: Some(is_enabled), ..Change::default() };
+        assert!(webhooks::change(&pool, ada, hook, &change).await.unwrap());
+    }
     assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
     assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
 }
@@ -355,7 +360,9 @@ async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
     for (attempt, reason) in [(gone, DisabledReason::Gone), (REFUSED, DisabledReason::Failing)] {
         spend(&pool, ada, picture).await;
         spend(&pool, ada, picture).await;
-        let claimed = claim(&pool, Lane::Fast, 1, 1).await;
+        // Turning it on again forgives what failed, but it is still slow.
+        let lane = if reason == DisabledReason::Gone { Lane::Fast } else { Lane::Slow };
+        let claimed = claim(&pool, lane, 1, 1).await;
         if reason == DisabledReason::Failing {
             webhooks::record(&pool, &claimed[0], attempt).await.unwrap();
             assert!(state().await.is_enabled, "the first failure is forgiven");
