@@ -23,6 +23,9 @@ pub enum ApiError {
     /// 403: an API key was sent to a route that requires a person's token.
     #[error("API keys cannot be used here. Sign in instead.")]
     TokenRequired,
+    /// 403: a page of another site made a browser send it, as a visitor.
+    #[error("Pages of other sites cannot use this without a key.")]
+    CrossSite,
     /// 402: the balance is below the price.
     #[error("Not enough credits")]
     NotEnoughCredits,

@@ -24,6 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
+use crate::error::ApiError;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
@@ -180,6 +181,19 @@ async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Respon
     next.run(request).await
 }
 
+/// Keeps pages of other sites from using up the free runs and uploads of their visitors: what a browser sends for them
+/// counts for its address. Callers with a key or a token count for themselves.
+async fn reject_cross_site(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let has = |name: HeaderName| headers.contains_key(name);
+    let is_cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    let is_visitor = !has(header::AUTHORIZATION) && !has(HeaderName::from_static("x-api-key"));
+    if request.method() == Method::POST && is_cross_site && is_visitor {
+        return fallback::respond(request.uri().path(), ApiError::CrossSite);
+    }
+    next.run(request).await
+}
+
 /// Returns the whole application: the API, its documentation and the page.
 pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
@@ -199,6 +213,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .and(NotForContentType::const_new("text/event-stream"));
     api.route_layer(middleware::from_fn(deadline::enforce))
         .route_layer(middleware::from_fn(reject_head))
+        .route_layer(middleware::from_fn(reject_cross_site))
         .route_layer(middleware::from_fn_with_state(app.clone(), body::limit))
         .route_layer(middleware::from_fn(measure_request))
         .method_not_allowed_fallback(fallback::method_not_allowed)

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use retouch_core::orders::OrderStatus;
 use retouch_core::users::User;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::body::MAX_PLAIN_BODY;
 use super::caller::TokenUser;
 use super::problem::Problem;
 use super::request::{Path, RequestPreferences, header_text};
@@ -206,8 +207,11 @@ pub struct Received {
 pub async fn webhook(
     State(app): State<App>,
     headers: HeaderMap,
-    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+    mut request: Request,
 ) -> Result<Json<Received>, ApiError> {
+    // Whatever its content type claims: anybody can make this process compute a signature.
+    DefaultBodyLimit::max(MAX_PLAIN_BODY).apply(&mut request);
+    let body = Bytes::from_request(request, &()).await;
     let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let signature = header_text(&headers, header::HeaderName::from_static("stripe-signature"));
     let now = app.clock.now();

@@ -85,7 +85,7 @@ impl ApiError {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::TokenRequired => StatusCode::FORBIDDEN,
+            Self::TokenRequired | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
             Self::NotFound(_) | Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,

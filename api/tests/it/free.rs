@@ -27,6 +27,37 @@ async fn a_visitor_gets_one_run_per_image_and_its_result_again_on_repeat(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_page_of_another_site_cannot_use_up_a_visitors_runs(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--visitor-runs-per-hour=1"]).await;
+    let run = |site| app.post(RUN).header("sec-fetch-site", site).file(&png(100, 80));
+    let refused = run("cross-site").asynchronously().send().await;
+    refused.is_problem(403, "Pages of other sites cannot use this without a key.");
+    let own = run("same-origin").asynchronously().send().await;
+    assert_eq!(own.status, StatusCode::ACCEPTED, "{}", own.text());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_visitors_picture_stays_as_long_as_its_results(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let accepted = app.post(RUN).file(&png(100, 80)).asynchronously().send().await.json();
+    // The run ends long after the upload.
+    sqlx::query("update images set expires_at = now() + interval '1 minute'")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    app.work_once().await.unwrap();
+    let job = format!("/api/jobs/{}", accepted["id"].as_str().unwrap());
+    assert_eq!(app.get(&job).send().await.json()["state"], "done");
+    let left: i64 = sqlx::query_scalar(
+        "select extract(epoch from expires_at - now())::bigint from images where expires_at is not null",
+    )
+    .fetch_one(&app.pool)
+    .await
+    .unwrap();
+    assert!((3500..=3600).contains(&left), "{left} s");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_visitor_who_left_returns_to_the_run_that_waits(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--visitor-queue=1"]).await;
     let run = async || app.post(RUN).file(&png(100, 80)).asynchronously().send().await.json();
