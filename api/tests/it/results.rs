@@ -252,8 +252,7 @@ async fn bad_requests_are_refused_by_name(pool: PgPool) {
     let erased = encoded(GrayImage::new(64, 48));
     let crop = json!({"crop": {"margin": 10}});
     let refused = render(&app, "ada", &result, &crop, &[("touchUp", &erased)]).await;
-    refused
-        .is_problem(422, "Nothing is left of the subject, so options.crop has nothing to crop to.");
+    refused.is_problem(422, "Nothing is left of the subject, so there is nothing to crop to.");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

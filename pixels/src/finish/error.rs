@@ -13,11 +13,11 @@ pub enum FinishError {
     #[error("The field background cannot be used: {0}")]
     Background(PixelError),
     /// There is nothing to crop to.
-    #[error("Nothing is left of the subject, so options.crop has nothing to crop to")]
+    #[error("Nothing is left of the subject, so there is nothing to crop to")]
     NothingLeft,
     /// The crop has too many pixels.
     #[error(
-        "The crop would be {width} × {height} pixels; the limit is {limit} pixels. Use a smaller options.crop.margin or another options.crop.aspect"
+        "The crop would be {width} × {height} pixels; the limit is {limit} pixels. Choose a smaller margin or another aspect ratio"
     )]
     TooManyPixels {
         /// The width of the crop in pixels.
@@ -29,7 +29,7 @@ pub enum FinishError {
     },
     /// The file format cannot hold the picture.
     #[error(
-        "The picture would be {width} × {height} pixels; this options.format holds at most {max_side} per side. Use png"
+        "The picture would be {width} × {height} pixels; this format holds at most {max_side} per side. Choose PNG"
     )]
     TooLong {
         /// The width of the picture in pixels.
