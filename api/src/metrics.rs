@@ -70,9 +70,17 @@ async fn update_queue(app: &App, workers: &mut WorkerGauges) -> Result<(), db::D
     Ok(())
 }
 
+/// The kind of entries that operators make.
+const GRANTED: &str = "admin";
+
 async fn update_ledger(app: &App) -> Result<(), db::DatabaseError> {
     credits::add_up(&app.pool).await?;
-    for (kind, sum) in credits::sums_by_kind(&app.pool).await? {
+    let mut sums = credits::sums_by_kind(&app.pool).await?;
+    // An operator's first grant must show as an increase.
+    if sums.iter().all(|(kind, _)| kind != GRANTED) {
+        sums.push((GRANTED.to_owned(), 0));
+    }
+    for (kind, sum) in sums {
         metrics::gauge!("retouch_ledger_credits", "kind" => kind).set(sum as f64);
     }
     Ok(())

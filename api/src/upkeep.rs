@@ -41,6 +41,8 @@ async fn end_jobs(app: &App) {
             Ok(ended) => {
                 for job in ended {
                     tracing::warn!(job.id = %job, "No worker has served job {job} for {UNSERVED_AFTER:?}; it failed");
+                    metrics::counter!("retouch_jobs_failed_total", "code" => jobs::UNSERVED_CODE)
+                        .increment(1);
                     publish(app, JobEvent::ended(job, JobState::Failed)).await;
                 }
             }

@@ -64,7 +64,7 @@ pub use submit::{
 };
 pub use suspect_right::with_suspect_right;
 pub use typical::{TypicalTime, typical_times};
-pub use unserved::{UNSERVED_AFTER, end_unserved};
+pub use unserved::{UNSERVED_AFTER, UNSERVED_CODE, end_unserved};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, sqlx::Type)]

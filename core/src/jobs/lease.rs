@@ -75,20 +75,22 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Logs and counts them.
+    /// Logs and counts them. The first sweep without any makes the counters appear at 0, so that the next ones show as an
+    /// increase.
     pub fn report(&self) {
         for job in &self.requeued {
             tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
-            metrics::counter!("retouch_jobs_lost_total").increment(1);
         }
         for job in &self.interrupted {
             tracing::warn!(job.id = %job, "An outage interrupted job {job}; requeued it");
-            metrics::counter!("retouch_jobs_interrupted_total").increment(1);
         }
         for job in &self.failed {
             tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
-            metrics::counter!("retouch_jobs_dead_total").increment(1);
         }
+        metrics::counter!("retouch_jobs_lost_total").increment(self.requeued.len() as u64);
+        metrics::counter!("retouch_jobs_interrupted_total")
+            .increment(self.interrupted.len() as u64);
+        metrics::counter!("retouch_jobs_dead_total").increment(self.failed.len() as u64);
     }
 
     /// Returns all of them.

@@ -12,6 +12,9 @@ use crate::{JobId, db};
 /// How long a job waits for a worker that serves its tool, tier and mode.
 pub const UNSERVED_AFTER: Duration = Duration::from_mins(15);
 
+/// The code of such a job's failure.
+pub const UNSERVED_CODE: &str = "tool_unavailable";
+
 /// The most jobs that one call ends.
 const BATCH: i64 = 100;
 
@@ -38,7 +41,7 @@ pub async fn end_unserved(pool: &PgPool, after: Duration) -> sqlx::Result<Vec<Jo
     .fetch_all(pool)
     .await?;
     let failure = Failure {
-        code: "tool_unavailable".into(),
+        code: UNSERVED_CODE.into(),
         detail: "This tool is not available at the moment. You have not been charged; please try again later."
             .into(),
     };
