@@ -8,9 +8,11 @@ use retouch_core::restored::{BroughtBack, brought_back};
 use retouch_core::{accounts, images, results};
 use serde_json::json;
 
-use super::CONNECTIONS;
 use super::answer::Answer;
 use crate::deleted_users::DeletedUsers;
+
+/// The most connections to the lost database.
+const CONNECTIONS: u32 = 1;
 
 #[derive(Debug, Args)]
 pub struct Deletions {

@@ -54,7 +54,7 @@ pub struct CaseArgs {
     #[arg(long = "load", value_parser = parse_load)]
     loads: Vec<Load>,
     /// How long to measure each load, in seconds.
-    #[arg(long, value_parser = super::positive)]
+    #[arg(long, value_parser = super::time)]
     seconds: f64,
     /// The longest that one load may take, in seconds.
     #[arg(long)]
