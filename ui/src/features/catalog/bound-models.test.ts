@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aConfig, aModel, aResult } from '@/testing/builders';
-import { isMoreWithAccount, isPaidLikeFree, isRepeat, typicalSeconds } from './bound-models';
-import { removeBackground } from './remove-background';
-import { upscale as upscaleTool } from './upscale';
+import { isPaidLikeFree, isRepeat, typicalSeconds } from './bound-models';
 
 const offer = () => {
   const upscale = aConfig().tools.find(({ tool }) => tool === 'upscale');
@@ -47,27 +45,4 @@ test('the typical time of an upscale grows with the image', () => {
   expect(typicalSeconds(upscale, 'paid', 2, { x: 1000, y: 1000 })).toBe(6);
   expect(typicalSeconds(upscale, 'free', 2, small)).toBeNull();
   expect(typicalSeconds({ ...upscale, tool: 'magic-fix' }, 'paid', null, large)).toBe(3);
-});
-
-describe('an account', () => {
-  const cutOut = () => {
-    const found = aConfig().tools.find(({ tool }) => tool === 'remove-background');
-    if (!found) throw new Error('no remove-background');
-    return found;
-  };
-
-  test('adds a model of its own, or another factor', () => {
-    const twoModels = cutOut();
-    twoModels.models = { ...twoModels.models, allFree: [aModel('small')], allPaid: [aModel('large')] };
-    expect(isMoreWithAccount(removeBackground, twoModels)).toBe(true);
-
-    const oneModel = { ...twoModels, models: { ...twoModels.models, allPaid: [aModel('small')] } };
-    expect(isMoreWithAccount(removeBackground, oneModel)).toBe(false);
-    expect(isMoreWithAccount(upscaleTool, { ...oneModel, tool: 'upscale' })).toBe(true);
-  });
-
-  test('adds nothing while no worker serves paid runs', () => {
-    expect(isMoreWithAccount(removeBackground, { ...cutOut(), available: false })).toBe(false);
-    expect(isMoreWithAccount(upscaleTool, { ...offer(), available: false })).toBe(false);
-  });
 });

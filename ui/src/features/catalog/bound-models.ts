@@ -1,6 +1,5 @@
 import type { BoundModel, Result, ToolOffer } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
-import type { EditingTool } from './tool';
 
 type Factor = 2 | 4 | null;
 
@@ -20,13 +19,6 @@ export function isPaidLikeFree({ models }: ToolOffer, factor: Factor, image: Ima
 /** Whether a paid run on this image gets a better model than free runs get. */
 export function isPaidBetter(offer: ToolOffer, factor: Factor, image: ImageSize): boolean {
   return offer.available && offer.freeAvailable && !isPaidLikeFree(offer, factor, image);
-}
-
-/** Whether paid runs of this tool have a factor or a model that free runs do not have. */
-export function isMoreWithAccount({ paid, free }: EditingTool, { available, models }: ToolOffer): boolean {
-  const shared = new Set(models.allFree.map(({ sha256 }) => sha256));
-  const hasOwnModel = models.allPaid.some(({ sha256 }) => !shared.has(sha256));
-  return available && (hasOwnModel || paid.some(({ factor }) => factor !== free.factor));
 }
 
 /** Whether a paid run would make one of these results again: the same image, factor and model. */

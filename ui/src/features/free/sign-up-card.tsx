@@ -1,9 +1,9 @@
 import type { ComponentProps } from 'react';
 import { ButtonLink } from '@/components/button-link';
-import { isMoreWithAccount } from '@/features/catalog/bound-models';
 import type { EditingTool } from '@/features/catalog/tool';
 import { useConfig, useTool } from '@/lib/env';
 import { plural, t } from '@/lib/translate';
+import { isMoreWithAccount } from './more-with-account';
 
 /** Where a sign-up starts, and what it takes along. */
 export type SignUpLink = Pick<ComponentProps<typeof ButtonLink>, 'to' | 'state' | 'onClick'>;
