@@ -138,11 +138,6 @@ function Editor({ image }: { image: Image }) {
           onSubmit={start}
         />
         <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
-        {meaning?.mode === 'remove' && (
-          <p className="text-sm text-soft">
-            {t('Mark the shadow and the reflection, too: what is left of them would grow into the area.')}
-          </p>
-        )}
         <div className="grid gap-1.5">
           <Button
             size="lg"
