@@ -9,6 +9,8 @@ import { server } from '@/testing/server';
 
 const withImage = () => Object.assign(new MockApi(), { images: [anImage({ name: 'cat.jpg' })] });
 const lists = (api: MockApi) => api.calls.filter((call) => call.startsWith('GET /api/images?'));
+const results = (api: MockApi) =>
+  api.calls.filter((call) => /^GET .*-images\/image-1|^GET .*upscale\/image-1/.test(call));
 
 test('pointing at a link loads the data of its page, and the page does not load it again', async () => {
   const { api } = renderApp('/pricing', { api: withImage(), signedIn: true });
@@ -27,18 +29,18 @@ test('so does focusing the link of an image', async () => {
   const link = await screen.findByRole('link', { name: 'Select cat.jpg' });
   link.focus();
   await waitFor(() => expect(api.calls).toContain('GET /api/images/image-1'));
+  // They load after it, and must not reach the next test.
+  await waitFor(() => expect(results(api)).toHaveLength(3));
 });
 
 test('the results of an image load with it', async () => {
   const { api } = renderApp('/images', { api: withImage(), signedIn: true });
   const link = await screen.findByRole('link', { name: 'Select cat.jpg' });
-  const results = () =>
-    api.calls.filter((call) => /^GET .*-images\/image-1|^GET .*upscale\/image-1/.test(call));
   link.focus();
-  await waitFor(() => expect(results()).toHaveLength(3));
+  await waitFor(() => expect(results(api)).toHaveLength(3));
   await userEvent.click(link);
   expect(await screen.findAllByText('No Images to Show')).toHaveLength(3);
-  expect(results()).toHaveLength(3);
+  expect(results(api)).toHaveLength(3);
 });
 
 test('a link that the pointer only passes loads nothing', async () => {
