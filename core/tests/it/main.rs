@@ -13,5 +13,6 @@ mod orders;
 mod queue;
 mod restored;
 mod shared_objects;
+mod simultaneous;
 mod storage;
 mod webhooks;
