@@ -1,6 +1,7 @@
 //! Deleting old deliveries and old secrets.
 
 use sqlx::PgPool;
+use uuid::Uuid;
 
 /// How long deliveries are kept.
 pub const DELIVERY_DAYS: i32 = 14;
@@ -17,29 +18,53 @@ pub async fn delete_old(pool: &PgPool) -> sqlx::Result<u64> {
     )
     .execute(pool)
     .await?;
-    let mut deleted = 0;
-    loop {
-        let batch = sqlx::query!(
-            "delete from webhook_deliveries d using (
-                 select webhook_id, id from (
-                     select webhook_id, id, state, created_at,
-                            row_number() over (partition by webhook_id, state = 'waiting' order by id desc) as place
-                     from webhook_deliveries
-                 ) placed
-                 where created_at < now() - make_interval(days => $1) or (state <> 'waiting' and place > $2)
-                    or not exists (select from webhooks w where w.id = placed.webhook_id)
-                 limit $3
-             ) old
-             where d.webhook_id = old.webhook_id and d.id = old.id",
-            DELIVERY_DAYS,
-            DELIVERIES_KEPT,
-            BATCH,
-        )
-        .execute(pool)
-        .await?;
-        deleted += batch.rows_affected();
-        if batch.rows_affected() < BATCH.unsigned_abs() {
-            return Ok(deleted);
+    let (mut deleted, mut webhook) = (0, None);
+    // One webhook at a time: each has few deliveries, all of them together too many for one statement.
+    while let Some(next) = webhook_after(pool, webhook).await? {
+        loop {
+            let batch = delete_some(pool, next).await?;
+            deleted += batch;
+            if batch < BATCH.unsigned_abs() {
+                break;
+            }
         }
+        webhook = Some(next);
     }
+    Ok(deleted)
+}
+
+/// Returns the next webhook of which there are deliveries.
+async fn webhook_after(pool: &PgPool, webhook: Option<Uuid>) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar!(
+        "select webhook_id from webhook_deliveries where webhook_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
+         order by webhook_id limit 1",
+        webhook,
+    )
+    .fetch_optional(pool)
+    .await
+}
+
+/// Deletes up to [`BATCH`] deliveries of a webhook. Returns their number.
+async fn delete_some(pool: &PgPool, webhook: Uuid) -> sqlx::Result<u64> {
+    let deleted = sqlx::query!(
+        "delete from webhook_deliveries d using (
+             select id from webhook_deliveries
+             where webhook_id = $1
+               and (created_at < now() - make_interval(days => $2)
+                    or not exists (select from webhooks where id = $1)
+                    or state <> 'waiting' and id <= (
+                        select id from webhook_deliveries where webhook_id = $1 and state <> 'waiting'
+                        order by id desc offset $3 limit 1
+                    ))
+             limit $4
+         ) old
+         where d.webhook_id = $1 and d.id = old.id",
+        webhook,
+        DELIVERY_DAYS,
+        DELIVERIES_KEPT,
+        BATCH,
+    )
+    .execute(pool)
+    .await?;
+    Ok(deleted.rows_affected())
 }
