@@ -18,6 +18,8 @@ pub(crate) enum AdvisoryLock {
     Sums = 0x7265_746f_7563_6803,
     /// Clearing old idempotency keys.
     Keys = 0x7265_746f_7563_6804,
+    /// Looking for orphans in the bucket.
+    Orphans = 0x7265_746f_7563_6805,
 }
 
 /// A lock that this process holds. Dropping it releases it, at the latest when its connection closes.

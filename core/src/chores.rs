@@ -19,6 +19,8 @@ pub(crate) struct Chore {
 
 /// The janitor's hourly tasks.
 pub(crate) const HOURLY: Chore = Chore { name: "hourly", lock: AdvisoryLock::Hourly };
+/// Looking for orphans in the bucket.
+pub(crate) const ORPHANS: Chore = Chore { name: "orphans", lock: AdvisoryLock::Orphans };
 /// The audit of the books.
 pub(crate) const AUDIT: Chore = Chore { name: "audit", lock: AdvisoryLock::Audit };
 /// Adding up the ledger.

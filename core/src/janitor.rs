@@ -8,7 +8,7 @@
 //! | prompts of jobs whose image or result was deleted | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
 //! | objects that no row refers to, after 24 hours | hourly, in one worker |
-//! | unfinished uploads, after 24 hours | hourly |
+//! | unfinished uploads, after 24 hours | hourly, in one worker, like all that follows |
 //! | unpaid orders, which expire | hourly |
 //! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly |
 //! | masks of failed jobs, after 7 days | hourly |
@@ -26,7 +26,7 @@ use sqlx::PgPool;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::chores::HOURLY;
+use crate::chores::{HOURLY, ORPHANS};
 use crate::storage::{self, Page, Storage, StorageError, UnfinishedUpload};
 use crate::{accounts, db, images, jobs, orders, webhooks, workers};
 
@@ -34,12 +34,15 @@ use crate::{accounts, db, images, jobs, orders, webhooks, workers};
 const ROUND: Duration = Duration::from_secs(10);
 /// The interval between checks whether the hourly tasks are due.
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
-/// How often one of the processes runs the hourly tasks.
+/// How often one of the processes runs the hourly tasks, and looks for orphans.
 const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
-/// How long a round may take before it is interrupted, for example by a connection that fell silent.
-const ROUND_LIMIT: Duration = Duration::from_mins(10);
-/// The same for the hourly tasks; listing a large bucket takes minutes.
+/// How long a task of a round may take before it is interrupted: by a connection that fell silent, or by more work than the
+/// other tasks should wait for. The next round continues.
+const TASK_LIMIT: Duration = Duration::from_mins(2);
+/// The same for all hourly tasks together.
 const HOURLY_LIMIT: Duration = Duration::from_hours(3);
+/// The same for the search for orphans: listing 100 million objects takes hours.
+const ORPHANS_LIMIT: Duration = Duration::from_hours(20);
 /// Objects deleted per transaction.
 const BATCH: i64 = 32;
 /// Objects deleted concurrently.
@@ -62,16 +65,22 @@ pub const KEY_DAYS: i32 = 7;
 
 /// Cleans up until `stop`.
 pub async fn run(pool: PgPool, storage: Storage, stop: CancellationToken) {
-    // The hourly tasks run beside the rounds, because listing a large bucket takes minutes.
-    let both = async { tokio::join!(run_rounds(&pool, &storage), run_hourly(&pool, &storage)) };
-    stop.run_until_cancelled(both).await;
+    // Side by side, because listing a large bucket takes long.
+    let all = async {
+        tokio::join!(
+            run_rounds(&pool, &storage),
+            run_hourly(&pool, &storage),
+            run_orphans(&pool, &storage)
+        )
+    };
+    stop.run_until_cancelled(all).await;
 }
 
 async fn run_rounds(pool: &PgPool, storage: &Storage) {
     let mut interval = tokio::time::interval(ROUND);
     loop {
         interval.tick().await;
-        if let Err(error) = interrupted_after(ROUND_LIMIT, round(pool, storage)).await {
+        if let Err(error) = round(pool, storage).await {
             tracing::warn!("{error:#}; retrying in the next round");
         }
     }
@@ -87,24 +96,38 @@ async fn run_hourly(pool: &PgPool, storage: &Storage) {
     }
 }
 
-async fn interrupted_after<T>(
+async fn run_orphans(pool: &PgPool, storage: &Storage) {
+    let mut interval = tokio::time::interval(HOURLY_CHECK);
+    loop {
+        interval.tick().await;
+        match interrupted_after(ORPHANS_LIMIT, orphans(pool, storage)).await {
+            Ok(None | Some(0)) => {}
+            Ok(Some(count)) => tracing::info!(count, "Found {count} orphans"),
+            Err(error) => {
+                tracing::warn!("Could not look for orphans; retrying in the next hour: {error:#}");
+            }
+        }
+    }
+}
+
+async fn interrupted_after<T, E: Into<anyhow::Error>>(
     limit: Duration,
-    tasks: impl Future<Output = anyhow::Result<T>>,
+    tasks: impl Future<Output = Result<T, E>>,
 ) -> anyhow::Result<T> {
-    tokio::time::timeout(limit, tasks)
-        .await
-        .with_context(|| format!("interrupted after {limit:?}"))?
+    let done = tokio::time::timeout(limit, tasks).await;
+    done.with_context(|| format!("interrupted after {limit:?}"))?.map_err(Into::into)
 }
 
 /// Runs the tasks of one round. The error names those that failed.
 pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
     // A failed task must not prevent the others.
+    let limit = TASK_LIMIT;
     let outcomes = [
-        ("expired images", images::delete_expired(pool).await.map(drop).map_err(Into::into)),
-        ("silent workers", workers::delete_silent(pool).await.map(drop).map_err(Into::into)),
-        ("deleted accounts", accounts::erase_deleted(pool).await.map_err(Into::into)),
-        ("prompts", jobs::delete_prompts(pool).await.map(drop).map_err(Into::into)),
-        ("doomed objects", delete_doomed(pool, storage).await.map(drop)),
+        ("expired images", interrupted_after(limit, images::delete_expired(pool)).await.map(drop)),
+        ("silent workers", interrupted_after(limit, workers::delete_silent(pool)).await.map(drop)),
+        ("deleted accounts", interrupted_after(limit, accounts::erase_deleted(pool)).await),
+        ("prompts", interrupted_after(limit, jobs::delete_prompts(pool)).await.map(drop)),
+        ("doomed objects", interrupted_after(limit, delete_doomed(pool, storage)).await.map(drop)),
     ];
     let failures: Vec<_> = outcomes
         .into_iter()
@@ -122,7 +145,6 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
         }
         // A failed task must not prevent the others.
         let outcomes = [
-            ("orphans", delete_orphans(pool, storage, ORPHAN_AGE).await),
             ("uploads", storage::abort_stale(storage, pool, UPLOAD_HOURS).await),
             ("orders", counted(orders::expire_abandoned(pool).await)),
             ("masks", counted(jobs::delete_old_masks(pool, MASK_DAYS).await)),
@@ -142,6 +164,17 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
         Ok(true)
     });
     Ok(round.await?.unwrap_or(false))
+}
+
+/// Looks for orphans, unless that is not due or another process is doing it; then returns `None`.
+pub async fn orphans(pool: &PgPool, storage: &Storage) -> anyhow::Result<Option<usize>> {
+    let search = ORPHANS.alone(pool, async {
+        if !ORPHANS.is_due(pool, HOURLY_INTERVAL).await? {
+            return anyhow::Ok(None);
+        }
+        delete_orphans(pool, storage, ORPHAN_AGE).await.map(Some)
+    });
+    Ok(search.await?.flatten())
 }
 
 fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {

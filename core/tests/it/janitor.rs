@@ -301,7 +301,9 @@ async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
     assert_eq!(ran, 1);
     let order = orders::owned(&pool, ada, order).await.unwrap().unwrap();
     assert_eq!(order.status, OrderStatus::Expired);
-    assert_eq!(object_keys(&bucket.storage).await.len(), 2, "too young to be orphans");
+    assert_eq!(janitor::orphans(&pool, &bucket.storage).await.unwrap(), Some(0), "too young");
+    assert_eq!(janitor::orphans(&pool, &bucket.storage).await.unwrap(), None, "not due");
+    assert_eq!(object_keys(&bucket.storage).await.len(), 2);
     execute(&pool, "update chores set begun_at = begun_at - interval '61 minutes'").await;
     assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
     assert!(!janitor::hourly(&pool, &bucket.storage).await.unwrap());
