@@ -48,7 +48,7 @@ pub(crate) async fn take_back(
     Ok(taken)
 }
 
-/// Takes back what refunds and disputes could not take because a run held it: up to `released` credits, which the run has
+/// Takes back what refunds and disputes could not take because runs held it: up to `released` credits, which a run has
 /// held since `held_since` and just released. The caller has locked the user's row.
 pub(crate) async fn take_owed(
     conn: &mut PgConnection,
@@ -58,13 +58,16 @@ pub(crate) async fn take_owed(
 ) -> sqlx::Result<()> {
     let taken = sqlx::query_scalar!(
         r#"with owed as (
-               select id, status, credits_missing as amount,
-                      (sum(credits_missing) over (order by id) - credits_missing)::integer as before
-               from orders where user_id = $1 and credits_missing > 0 and missing_since > $3
+               select id, status, amount, (sum(amount) over (order by id) - amount)::integer as before
+               from (select id, status, missing_since, least(credits_held, credits_missing) as amount
+                     from orders where user_id = $1) held
+               where amount > 0 and missing_since > $3
            ), taken as (
                select id, status, least(amount, $2 - before) as amount from owed where before < $2
            ), reduced as (
-               update orders o set credits_missing = o.credits_missing - taken.amount from taken where o.id = taken.id
+               update orders o set credits_missing = o.credits_missing - taken.amount,
+                                   credits_held = o.credits_held - taken.amount
+               from taken where o.id = taken.id
            ), recorded as (
                insert into ledger (user_id, kind, amount, order_id)
                select $1, case status when 'disputed' then 'dispute' else 'refund' end, -amount, id from taken

@@ -10,6 +10,9 @@ use super::{
 };
 use crate::{JobId, UserId, db};
 
+/// Begins the idempotency keys of operators' retries; the id of the failed job follows.
+pub(super) const RETRY_KEY: &str = "retry of ";
+
 /// Which failed jobs to list or retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FailedFilter<'a> {
@@ -97,7 +100,7 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
         tier: failed.tier,
         // Ignored for visitors' jobs, which have no owner; the limit of one free run per image prevents a second job
         // there.
-        idempotency_key: Some(format!("retry of {job}")),
+        idempotency_key: Some(format!("{RETRY_KEY}{job}")),
         queue_limit: None,
     };
     match submit(pool, &again).await {

@@ -1,9 +1,9 @@
 //! Removing jobs: those of a deleted account, and old ones.
 
-use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use super::operator::RETRY_KEY;
 use crate::chores::KEYS;
 use crate::{JobId, UserId};
 
@@ -72,40 +72,36 @@ pub async fn delete_prompts(pool: &PgPool) -> sqlx::Result<u64> {
 /// Deletes jobs that ended more than `days` ago and left nothing behind: no result, no ledger entry, and no
 /// used-up free run. Returns their number.
 pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
-    let (mut deleted, mut after) = (0, None::<(DateTime<Utc>, Uuid)>);
-    // In pages, to hold no lock for long and because most old free jobs stay: their results or free runs exist.
+    let mut deleted = 0;
+    // In pages, to hold no lock for long.
     loop {
         let page = sqlx::query!(
-            r#"select id, finished_at as "finished_at!" from jobs
-               where (state in ('failed', 'cancelled') or (state = 'done' and cost = 0))
-                 and finished_at < now() - make_interval(days => $1)
-                 and (finished_at, id) > (coalesce($2, '-infinity'::timestamptz), $3)
-               order by finished_at, id limit $4"#,
+            // The first condition is that of an index.
+            "delete from jobs where id in (
+                 select id from jobs j
+                 where (state in ('failed', 'cancelled') or (state = 'done' and cost = 0 and image_id is null))
+                   and finished_at < now() - make_interval(days => $1)
+                   and not exists (select from results r where r.job_id = j.id)
+                   and not exists (select from ledger l where l.job_id = j.id)
+                   and not exists (select from free_runs f where f.job_id = j.id)
+                 limit $2
+             )",
             days,
-            after.map(|(finished_at, _)| finished_at),
-            after.map(|(_, id)| id),
             PAGE,
-        )
-        .fetch_all(pool)
-        .await?;
-        let Some(last) = page.last() else { return Ok(deleted) };
-        after = Some((last.finished_at, last.id));
-        let ids: Vec<_> = page.into_iter().map(|job| job.id).collect();
-        let gone = sqlx::query!(
-            "delete from jobs j where id = any($1)
-               and not exists (select from results r where r.job_id = j.id)
-               and not exists (select from ledger l where l.job_id = j.id)
-               and not exists (select from free_runs f where f.job_id = j.id)",
-            &ids,
         )
         .execute(pool)
         .await?;
-        deleted += gone.rows_affected();
+        deleted += page.rows_affected();
+        if page.rows_affected() < PAGE.unsigned_abs() {
+            return Ok(deleted);
+        }
     }
 }
 
 /// Clears the idempotency keys of jobs that have ended and were submitted more than `days` ago, so that the
 /// index that finds repeats stays small. Returns their number.
+///
+/// Operators' retries keep theirs: the failed jobs stay for longer, and a repeated command must not run them again.
 ///
 /// Continues where the last round stopped, so that no round reads all jobs. One process at a time calls this.
 pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
@@ -126,8 +122,10 @@ pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
             page.iter().take_while(|job| job.is_settled).map(|job| job.id).collect();
         let Some(last) = settled.last() else { return Ok(cleared) };
         let batch = sqlx::query!(
-            "update jobs set idempotency_key = null where id = any($1) and idempotency_key is not null",
+            "update jobs set idempotency_key = null
+             where id = any($1) and idempotency_key is not null and idempotency_key not like $2",
             &settled,
+            format!("{RETRY_KEY}%"),
         )
         .execute(pool)
         .await?;

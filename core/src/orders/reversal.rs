@@ -144,9 +144,13 @@ async fn balance(
         (false, false) => "paid",
     };
     sqlx::query!(
-        // The clock, not the start of the transaction: it has waited for holds.
+        // The clock, not the start of the transaction: it has waited for holds. What runs do not hold now was spent.
         "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4,
-                           missing_since = case when $3 > 0 then clock_timestamp() else missing_since end
+                           missing_since = case when $3 > 0 then clock_timestamp() else missing_since end,
+                           credits_held = least(
+                               credits_held + greatest($3, 0), credits_missing + $3,
+                               (select reserved from users where id = orders.user_id)
+                           )
          where id = $1",
         order.uuid(),
         due,

@@ -7,7 +7,7 @@ use retouch_core::jobs::{
     self, FailedFilter, Failure, FixParameters, Isolation, JobState, NewJob, RedriveError,
     SubmitError, Submitted,
 };
-use retouch_core::{JobId, UserId, WorkerId, audit, images};
+use retouch_core::{JobId, UserId, WorkerId, audit, images, janitor};
 use retouch_standins::testing::{ISSUER, first_attempt, image, sign_in, user};
 use sqlx::PgPool;
 
@@ -27,21 +27,17 @@ fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
 async fn failed(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code: &str) -> JobId {
     let worker = WorkerId::new();
     let job = jobs::submit(pool, &paid(owner, image)).await.unwrap().into_job().id;
-    let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
-    let claimed = jobs::claim(
-        pool,
-        worker,
-        &classes,
-        &FixMode::ALL,
-        Isolation::Shared,
-        Duration::from_mins(1),
-    )
-    .await
-    .unwrap();
-    assert_eq!(claimed.unwrap().id, job);
+    assert_eq!(claim(pool, worker).await, job);
     let failure = Failure { code: code.into(), detail: "Because".into() };
     assert!(jobs::fail(pool, first_attempt(job, worker), &failure).await.unwrap());
     job
+}
+
+async fn claim(pool: &PgPool, worker: WorkerId) -> JobId {
+    let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
+    let (isolation, lease) = (Isolation::Shared, Duration::from_mins(1));
+    let claimed = jobs::claim(pool, worker, &classes, &FixMode::ALL, isolation, lease).await;
+    claimed.unwrap().unwrap().id
 }
 
 async fn balance(pool: &PgPool) -> (i32, i32) {
@@ -64,6 +60,19 @@ async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgP
     assert!(matches!(&twice, Submitted::Joined(joined) if joined.id == again.id));
     assert_eq!(balance(&pool).await, (20, 5));
     assert_eq!(jobs::get(&pool, job).await.unwrap().unwrap().state, JobState::Failed);
+    // Nor after the keys of clients are forgotten.
+    let failure = Failure { code: "worker_crashed".into(), detail: "Again".into() };
+    let worker = WorkerId::new();
+    assert_eq!(claim(&pool, worker).await, again.id);
+    assert!(jobs::fail(&pool, first_attempt(again.id, worker), &failure).await.unwrap());
+    sqlx::query("update jobs set created_at = now() - interval '8 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    jobs::clear_old_keys(&pool, janitor::KEY_DAYS).await.unwrap();
+    let late = jobs::redrive(&pool, job).await.unwrap();
+    assert!(matches!(&late, Submitted::Joined(joined) if joined.id == again.id));
+    assert_eq!(balance(&pool).await, (20, 0));
     assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 

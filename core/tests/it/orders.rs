@@ -1,6 +1,6 @@
 //! The life of an order: messages in any number and order grant its credits once.
 
-use retouch_catalog::{Tier, Tool};
+use retouch_catalog::{Factor, Tier, Tool};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
 use retouch_core::jobs::{self, NewJob};
@@ -231,6 +231,37 @@ async fn what_runs_hold_during_a_refund_is_taken_when_they_end_without_a_result(
     let event = ReversalEvent::DisputeClosed { dispute, won: true };
     receive(&pool, "evt_2", reversal(&order, event)).await;
     assert_eq!(credits_of(&pool, "ada").await, 20);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_pays_back_what_it_held_and_not_what_was_spent_before(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    // All 75 credits are spent, so the first refund takes nothing. Of its 27, no run held any.
+    adjust(&pool, ada, -75).await;
+    receive(&pool, "evt_1", refunded(&order, 250)).await;
+    adjust(&pool, ada, 20).await;
+    let new = NewJob {
+        owner: Some(ada),
+        image: image(&pool, None, ada, b"x").await,
+        tool: Tool::Upscale(Factor::X4),
+        tier: Tier::Paid,
+        idempotency_key: None,
+        fix: None,
+        queue_limit: None,
+    };
+    let job = jobs::submit(&pool, &new).await.unwrap().into_job();
+    // 17 more, of which 14 are there: 20 less what the run holds.
+    let free = 20 - job.cost;
+    receive(&pool, "evt_2", refunded(&order, 400)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, free));
+    let blocked = 44 - 27 - free;
+    assert!(0 < blocked && blocked < job.cost);
+    assert!(jobs::cancel(&pool, job.id).await.unwrap());
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, free + blocked));
+    assert_eq!(credits_of(&pool, "ada").await, job.cost - blocked);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
