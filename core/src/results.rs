@@ -166,13 +166,18 @@ pub async fn delete(
     id: ResultId,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
-    // Deleting the result also changes the row of an image that was made from it. Whoever deletes that image at the same
-    // time locks the user's row first, too.
     sqlx::query!("select id from users where id = $1 for no key update", owner.uuid())
         .fetch_optional(&mut *tx)
         .await?;
-    // Deleting the result also changes the row of its job. Whoever deletes the image, such as the janitor, changes that row
-    // before the result's.
+    // Deleting the result also changes the row of an image that was made from it, and that of its job. Whoever deletes
+    // images, such as the janitor, locks them first, then changes their jobs, then their results.
+    sqlx::query!(
+        "select id from images where made_from_result = $1 and owner_id = $2 for no key update",
+        id.uuid(),
+        owner.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
     sqlx::query!(
         "select id from jobs where id = (select job_id from results where id = $1 and owner_id = $2) for update",
         id.uuid(),

@@ -43,9 +43,11 @@ pub async fn add_up(pool: &PgPool) -> sqlx::Result<()> {
 /// writes the ledger lasts ten minutes.
 async fn add_up_some(pool: &PgPool) -> sqlx::Result<u64> {
     let added = sqlx::query!(
-        r#"with entries as (
+        r#"with known as (
+               select coalesce(max(through_id), 0) as through_id from ledger_sums
+           ), entries as (
                select id, kind, amount from ledger
-               where id > (select coalesce(max(through_id), 0) from ledger_sums)
+               where id > (select through_id from known)
                  and id <= (select id from ledger where created_at < now() - interval '10 minutes' order by id desc limit 1)
                order by id limit $1
            ), added as (
@@ -53,10 +55,12 @@ async fn add_up_some(pool: &PgPool) -> sqlx::Result<u64> {
            )
            insert into ledger_sums (kind, amount, through_id)
            select kind, coalesce(added.amount, 0), (select max(id) from entries)
-           from added full join (select kind from ledger_sums) known using (kind)
+           from added full join (select kind from ledger_sums) summed using (kind)
            where exists (select from entries)
            on conflict (kind) do update
-           set amount = ledger_sums.amount + excluded.amount, through_id = excluded.through_id"#,
+           set amount = ledger_sums.amount + excluded.amount, through_id = excluded.through_id
+           -- Another process may have added them, if this one lost its lock and did not notice.
+           where ledger_sums.through_id = (select through_id from known)"#,
         ENTRIES,
     )
     .execute(pool)
