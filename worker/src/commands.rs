@@ -120,6 +120,8 @@ impl ModelArgs {
 
     /// Starts ONNX Runtime.
     pub fn runtime(&self) -> Result<Runtime, SessionError> {
+        // Rayon's own pool, on which models compute that are no nets. Only the first call of a process starts it.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(self.threads()).build_global();
         Runtime::start(self.runtime_settings())
     }
 

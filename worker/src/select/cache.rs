@@ -47,8 +47,9 @@ impl Cache {
         }
     }
 
-    /// Puts a picture in as the most recently used.
+    /// Puts a picture in as the most recently used. Those used longest ago make room for what models found in it.
     pub fn put(&mut self, image: ImageId, known: Known) {
+        self.make_room(known.memory_bytes());
         self.entries.push(Entry { image, known, used_at: Instant::now() });
     }
 
