@@ -251,16 +251,55 @@ fn plane_residual(cells: [[f32; 2 * REACH + 1]; 2 * REACH + 1]) -> f32 {
     (square - mean * mean - slopes).max(0.0)
 }
 
-/// Solves a symmetric, positive definite system by Cramer's rule. The matrix is given by its upper triangle, in the order
-/// of [`PAIRS`].
-fn solve([rr, rg, rb, gg, gb, bb]: [f32; 6], right: [f32; 3]) -> [f32; 3] {
-    let red = [gg * bb - gb * gb, rb * gb - rg * bb, rg * gb - rb * gg];
-    let green = [red[1], rr * bb - rb * rb, rg * rb - rr * gb];
-    let blue = [red[2], green[2], rr * gg - rg * rg];
-    let scale = 1.0 / dot([rr, rg, rb], red);
-    [red, green, blue].map(|cofactors| dot(cofactors, right) * scale)
+/// Solves a symmetric, positive definite system. The matrix is given by its upper triangle, in the order of [`PAIRS`].
+///
+/// By an LDL decomposition, which is exact to a few digits even for a gray picture, whose three channels differ by the regularization
+/// alone; the cofactors of Cramer's rule cancel there.
+fn solve([rr, rg, rb, gg, gb, bb]: [f32; 6], [r, g, b]: [f32; 3]) -> [f32; 3] {
+    let (of_red, of_red_in_blue) = (rg / rr, rb / rr);
+    let green = gg - rg * of_red;
+    let mixed = gb - rb * of_red;
+    let of_green = mixed / green;
+    let blue = bb - rb * of_red_in_blue - mixed * of_green;
+
+    let g = g - of_red * r;
+    let b = (b - of_red_in_blue * r - of_green * g) / blue;
+    let g = g / green - of_green * b;
+    [r / rr - of_red * g - of_red_in_blue * b, g, b]
 }
 
 fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns how far `solution` is from solving the system, per unit of the right side.
+    fn error(matrix: [f64; 6], right: [f64; 3], solution: [f32; 3]) -> f64 {
+        let [rr, rg, rb, gg, gb, bb] = matrix;
+        let product = [[rr, rg, rb], [rg, gg, gb], [rb, gb, bb]].map(|row| {
+            row.iter().zip(solution).map(|(factor, value)| factor * f64::from(value)).sum::<f64>()
+        });
+        let errors = product.iter().zip(right).map(|(is, wanted)| (is - wanted).abs());
+        errors.fold(0.0, f64::max) / right.iter().fold(0.0, |most, value| value.abs().max(most))
+    }
+
+    #[test]
+    fn systems_of_gray_and_of_colorful_neighborhoods_are_solved() {
+        let flat = f64::from(FLAT_COLOR);
+        for variance in [0.001, 0.03, 0.2, 0.25] {
+            for (tint, right) in
+                [(0.0, [0.1, 0.1, 0.1]), (0.02, [0.1, 0.11, 0.09]), (0.4, [0.02, -0.1, 0.2])]
+            {
+                let own = variance + flat;
+                let green = variance * (1.0 - tint);
+                let matrix = [own, green, variance * (1.0 - tint / 2.0), own, green, own];
+                let solution = solve(matrix.map(|value| value as f32), right.map(|it| it as f32));
+                let error = error(matrix, right, solution);
+                assert!(error < 1e-3, "{error} at variance {variance} and tint {tint}");
+            }
+        }
+    }
 }

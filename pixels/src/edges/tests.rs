@@ -324,3 +324,34 @@ fn refining_reaches_the_border_and_tiny_maps() {
         refine(&mut alpha, &Map { columns, values: &values }, &picture, None).expect("refined");
     }
 }
+
+/// Returns how far the refined alpha of a disc is from the truth on average, in 0..=255, where an edge is. With `tint` 0 the
+/// picture is gray.
+fn error_of_disc(front: f32, back: f32, tint: f32) -> f32 {
+    let truth = ellipse((180.0, 130.0));
+    let samples = truth.iter().flat_map(|alpha| {
+        let gray = alpha * front + (1.0 - alpha) * back;
+        [gray, gray * (1.0 - tint), gray * (1.0 - 2.0 * tint)]
+    });
+    let rgb = samples.map(|sample| (sample + 0.5) as u8).collect();
+    let (width, height) = (WIDTH as u32, HEIGHT as u32);
+    let picture = Picture { width, height, rgb, alpha: None, gray: tint == 0.0, icc: None };
+    let map = reduced(&truth);
+    let mut alpha = enlarged(&map);
+    let values = Map { columns: WIDTH / REDUCTION, values: &map };
+    refine(&mut alpha, &values, &picture, None).expect("refined");
+    let at_edges = alpha.iter().zip(&truth).zip(enlarged(&map));
+    let at_edges = at_edges.filter(|(_, enlarged)| (1..255).contains(enlarged));
+    let errors: Vec<_> =
+        at_edges.map(|((found, truth), _)| (f32::from(*found) - truth * 255.0).abs()).collect();
+    errors.iter().sum::<f32>() / errors.len() as f32
+}
+
+#[test]
+fn edges_of_gray_pictures_are_as_exact_as_those_of_colored_ones() {
+    for (front, back) in [(235.0, 20.0), (15.0, 245.0), (200.0, 60.0)] {
+        let [gray, colored] = [0.0, 0.1].map(|tint| error_of_disc(front, back, tint));
+        println!("{front} on {back}: {gray} gray, {colored} colored");
+        assert!(gray < 1.1 * colored, "{front} on {back}: {gray}, colored {colored}");
+    }
+}
