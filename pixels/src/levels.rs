@@ -1,6 +1,8 @@
 //! The levels of a picture: how much of the range from black to white it uses.
 
-use ndarray::Array4;
+use ndarray::{Array4, s};
+
+use crate::framing::Frame;
 
 /// The widest range of samples that counts as low contrast. Ordinary photos use nearly all of 255.
 const LOW_CONTRAST: usize = 128;
@@ -10,8 +12,12 @@ const OUTLIERS: f32 = 0.005;
 const LEAST: usize = 4;
 
 /// Stretches the samples of a picture of low contrast linearly to 0..=255, all channels alike, which keeps its hues. `None`
-/// if its contrast is not low, or it shows nothing.
-pub fn stretched(picture: &Array4<u8>) -> Option<Array4<u8>> {
+/// if its contrast is not low, or it shows nothing. `input` is `[batch, row, column, channel]`; outside of `frame` it has a
+/// border, which stays as it is.
+pub fn stretched(input: &Array4<u8>, frame: &Frame) -> Option<Array4<u8>> {
+    let [rows, columns] = [&frame.y, &frame.x].map(|side| side.start as usize..side.end as usize);
+    let inside = s![.., rows, columns, ..];
+    let picture = input.slice(&inside);
     let mut counts = [0_usize; 256];
     for sample in picture {
         counts[usize::from(*sample)] += 1;
@@ -34,7 +40,9 @@ pub fn stretched(picture: &Array4<u8>) -> Option<Array4<u8>> {
     let levels: Vec<u8> = (0..256_usize)
         .map(|level| (level.saturating_sub(low).min(range) * 255 / range) as u8)
         .collect();
-    Some(picture.mapv(|sample| levels[usize::from(sample)]))
+    let mut stretched = input.clone();
+    stretched.slice_mut(&inside).mapv_inplace(|sample| levels[usize::from(sample)]);
+    Some(stretched)
 }
 
 #[cfg(test)]
@@ -43,6 +51,23 @@ mod tests {
 
     fn picture(sample: impl Fn(usize) -> u8) -> Array4<u8> {
         Array4::from_shape_fn((1, 100, 100, 3), |(_, y, x, _)| sample(y * 100 + x))
+    }
+
+    fn stretched(picture: &Array4<u8>) -> Option<Array4<u8>> {
+        let (_, rows, columns, _) = picture.dim();
+        let size = (columns as u32, rows as u32);
+        super::stretched(picture, &Frame { size, x: 0..size.0, y: 0..size.1 })
+    }
+
+    #[test]
+    fn a_border_neither_counts_nor_changes() {
+        let faint = |at: usize| 100 + (at % 21) as u8;
+        let framed = picture(|at| if at < 5000 { faint(at) } else { 0 });
+        let frame = Frame { size: (100, 100), x: 0..100, y: 0..50 };
+        let found = super::stretched(&framed, &frame).unwrap();
+        assert_eq!(found.slice(s![.., ..50, .., ..]).iter().max(), Some(&255));
+        assert_eq!(found[[0, 0, 10, 0]], 127);
+        assert!(found.slice(s![.., 50.., .., ..]).iter().all(|sample| *sample == 0));
     }
 
     #[test]

@@ -112,15 +112,11 @@ fn content_size((width, height): (u32, u32), canvas: Canvas) -> (u32, u32) {
 
 /// Extends a plane to the right and downwards by mirroring it, without repeating the last column or row.
 fn pad_mirrored<T: Copy>(plane: &[T], from: (u32, u32), to: (u32, u32)) -> Vec<T> {
-    let back = |at: u32, length: u32| {
-        let period = (2 * (length - 1)).max(1);
-        let at = at % period;
-        at.min(period - at).min(length - 1) as usize
-    };
-    let columns: Vec<usize> = (0..to.0).map(|x| back(x, from.0)).collect();
-    (0..to.1)
+    let columns = tile::mirrored(0, to.0, from.0);
+    tile::mirrored(0, to.1, from.1)
+        .into_iter()
         .flat_map(|y| {
-            let row = &plane[back(y, from.1) * from.0 as usize..];
+            let row = &plane[y * from.0 as usize..];
             columns.iter().map(move |x| row[*x])
         })
         .collect()

@@ -19,8 +19,8 @@ use taps::{FRACTION_BITS, HALF, Taps, taps};
 mod avx2;
 mod taps;
 
-/// Resizes R, G, B from one size (width, height) to another with a Lanczos filter (3 lobes) when shrinking and
-/// Catmull-Rom when enlarging.
+/// Resizes R, G, B from one size (width, height) to another with a Lanczos filter (3 lobes) if it shrinks a side, otherwise
+/// with Catmull-Rom.
 ///
 /// # Errors
 /// [`PixelError::Internal`] if the length of `rgb` does not match `from`.
@@ -28,7 +28,8 @@ pub fn resample(rgb: Vec<u8>, from: (u32, u32), to: (u32, u32)) -> Result<Vec<u8
     if from == to {
         return Ok(rgb);
     }
-    let filter = if to.0 < from.0 { FilterType::Lanczos3 } else { FilterType::CatmullRom };
+    let shrinks = to.0 < from.0 || to.1 < from.1;
+    let filter = if shrinks { FilterType::Lanczos3 } else { FilterType::CatmullRom };
     convolve(&rgb, from, to, filter)
 }
 

@@ -148,7 +148,7 @@ pub fn cut(picture: &Picture, region: &Region, padding: u32, size: TileSize) -> 
 
 /// Returns the index in a line of `size` pixels for each position from `start`, with the line mirrored endlessly at
 /// both ends (the last pixel is not repeated).
-fn mirrored(start: i64, length: u32, size: u32) -> Vec<usize> {
+pub(crate) fn mirrored(start: i64, length: u32, size: u32) -> Vec<usize> {
     let period = (2 * i64::from(size) - 2).max(1);
     (start..start + i64::from(length))
         .map(|at| {

@@ -3,6 +3,7 @@
 use ndarray::Array4;
 use retouch_pixels::alpha::{self, Inside, MapRange, Reading};
 use retouch_pixels::framing::{Align, Frame, Framing};
+use retouch_pixels::levels;
 use retouch_pixels::tensor::{self, Divisor, Normalization};
 use retouch_pixels::{Picture, PixelError};
 use serde::{Deserialize, Deserializer};
@@ -126,6 +127,13 @@ impl PictureInput {
     pub fn to_bytes(&self, picture: &Picture) -> Array4<u8> {
         let (Resize::Bilinear, size) = (self.resize, (self.width, self.height));
         tensor::to_bytes(picture, size, self.framing())
+    }
+
+    /// Stretches the levels of a picture of low contrast, in which nets find little. `bytes` is what [`Self::to_bytes`] made
+    /// of a picture of this width and height.
+    pub fn clear(&self, bytes: &Array4<u8>, picture: (u32, u32)) -> Array4<u8> {
+        let frame = self.framing().frame(picture, (self.width, self.height));
+        levels::stretched(bytes, &frame).unwrap_or_else(|| bytes.clone())
     }
 
     /// Converts a picture to normalized values, f32 `[1, 3, height, width]`, for a net that does not normalize.

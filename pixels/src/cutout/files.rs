@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::colors::{self, Color};
 use super::options::Format;
 use crate::PixelError;
-use crate::encode::{Channels, jpeg, lossless_webp, png_of_samples};
+use crate::encode::{Channels, MAX_WEBP_SIDE, jpeg, lossless_webp, png_of_samples};
 
 const JPEG_QUALITY: u8 = 90;
 const WHITE: Color = [255; 4];
@@ -32,6 +32,10 @@ pub(super) fn subject(
             "image/png",
         )),
         Format::WebP => {
+            let (width, height) = picture.dimensions();
+            if width.max(height) > MAX_WEBP_SIDE {
+                return Err(PixelError::TooLarge { width, height, max_dimension: MAX_WEBP_SIDE });
+            }
             Ok((lossless_webp(&DynamicImage::ImageRgba8(picture), profile)?, "image/webp"))
         }
         Format::Jpeg => {

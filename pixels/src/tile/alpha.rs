@@ -81,24 +81,26 @@ pub fn certain_values(alpha: &[u8], width: usize) -> Vec<Option<u8>> {
     let windows = |length: usize, at: usize| {
         at.saturating_sub(CERTAIN_RADIUS)..(at + CERTAIN_RADIUS + 1).min(length)
     };
-    // The window is separable: rows first, then columns.
-    let agree = |mut values: Box<dyn Iterator<Item = Option<u8>> + '_>| {
-        let first = values.next().flatten()?;
-        values.all(|value| value == Some(first)).then_some(first)
-    };
     let end = |value: u8| (value == 0 || value == u8::MAX).then_some(value);
+    // The window is separable: rows first, then columns.
     let along_rows: Vec<Option<u8>> = (0..alpha.len())
         .map(|at| {
             let row = at / width * width;
-            agree(Box::new(windows(width, at % width).map(|x| end(alpha[row + x]))))
+            agree(windows(width, at % width).map(|x| end(alpha[row + x])))
         })
         .collect();
     (0..alpha.len())
         .map(|at| {
             let x = at % width;
-            agree(Box::new(windows(height, at / width).map(|y| along_rows[y * width + x])))
+            agree(windows(height, at / width).map(|y| along_rows[y * width + x]))
         })
         .collect()
+}
+
+/// Returns the value that all have; `None` if they differ or one is unknown.
+fn agree(mut values: impl Iterator<Item = Option<u8>>) -> Option<u8> {
+    let first = values.next().flatten()?;
+    values.all(|value| value == Some(first)).then_some(first)
 }
 
 #[cfg(test)]

@@ -198,7 +198,8 @@ impl Search<'_> {
             .pixels
             .run(move || {
                 let side = contract.input.width.max(contract.input.height);
-                contract.input.to_bytes(&scene.cut(region, side))
+                let cut = scene.cut(region, side);
+                contract.input.clear(&contract.input.to_bytes(&cut), (cut.width, cut.height))
             })
             .await?;
         let output = self.model.infer(input).await?.output.into_maps()?;

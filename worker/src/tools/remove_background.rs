@@ -15,7 +15,6 @@ use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::icc;
-use retouch_pixels::levels;
 use retouch_pixels::result;
 
 /// A cutout.
@@ -86,8 +85,8 @@ pub async fn remove_background(
         .on_pixels(Stage::Preprocess, move || {
             let seen = picture.alpha.is_some().then(|| picture.clone().on_gray());
             let input = contract.input.to_bytes(seen.as_ref().unwrap_or(&picture));
-            // Nets find little in pictures of low contrast. Edges and colors are those of the picture itself.
-            let clear = levels::stretched(&input).unwrap_or_else(|| input.clone());
+            // Edges and colors are those of the picture itself.
+            let clear = contract.input.clear(&input, (picture.width, picture.height));
             Ok((contract, picture, seen, input, clear))
         })
         .await?;

@@ -122,7 +122,7 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
         self.pixels
     }
 
-    /// Runs the model on f32 `[1, 3, height, width]`.
+    /// Runs the model on bytes `[1, height, width, 3]`.
     ///
     /// # Errors
     /// [`ToolError::Canceled`] if the run was canceled; otherwise the model's error.

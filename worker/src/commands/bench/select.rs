@@ -146,8 +146,7 @@ fn clicks(case: &Case, count: usize) -> Vec<Point> {
     let outside = |at: Option<usize>, depth: &[u32]| at.map_or(0, |at| depth[at]);
     for at in 0..depth.len() {
         let (left, above) = ((at % width > 0).then(|| at - 1), at.checked_sub(width));
-        depth[at] =
-            depth[at].min(outside(left, &depth).min(outside(above, &depth)) + 1).min(depth[at]);
+        depth[at] = depth[at].min(outside(left, &depth).min(outside(above, &depth)) + 1);
     }
     for at in (0..depth.len()).rev() {
         let right = (at % width + 1 < width).then_some(at + 1);
