@@ -254,7 +254,10 @@ impl State {
 
     fn stop_waiting(&mut self, id: u64) {
         self.waiting.retain(|waiting| waiting.id != id);
-        self.ask_nobody();
+        // While more is held than may be, some must give way whether or not anybody waits.
+        if self.over_since.is_none() {
+            self.ask_nobody();
+        }
     }
 }
 
@@ -383,8 +386,10 @@ impl Tenant {
         if let Some(own) = state.tenants.get_mut(&self.id) {
             (own.held, own.is_asked) = (None, false);
         }
-        if shared.limit.is_some_and(|limit| state.held() <= limit) {
+        if state.over_since.is_some() && shared.limit.is_some_and(|limit| state.held() <= limit) {
             state.over_since = None;
+            // The first in the queue asks again if it still does not fit.
+            state.ask_nobody();
         }
         shared.notify(&state);
     }

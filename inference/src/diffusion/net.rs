@@ -274,7 +274,9 @@ impl Net {
             && let Some(bound) = &mut self.bound
             && let Err(error) = keep(bound, &mut self.session, held, output, &made)
         {
+            let shared = share_device();
             bound.turn_off();
+            drop(shared);
             match classify(&error) {
                 error @ SessionError::DeviceLost(_) => {
                     return Err(DiffusionError::Session { part: self.part, error });

@@ -210,7 +210,12 @@ fn a_model_that_grew_over_the_limit_pushes_others_out() {
     one.correct(8);
     assert!(other.is_asked() && !one.is_asked());
     assert!(other.must_yield(Some(LONGEST_PAUSE), NOW));
+    // Somebody who waits and gives up changes nothing about it.
+    let (third, _) = tenant(&memory, "third");
+    assert_eq!(third.acquire(1, || false), Ok(Wait::Abandoned));
+    assert!(other.is_asked());
     other.release();
     assert!(!other.is_asked());
     assert_eq!(memory.held(), 8);
+    assert!(!one.is_asked(), "nothing is over the limit any more");
 }

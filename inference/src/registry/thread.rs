@@ -112,15 +112,19 @@ impl Thread<'_> {
                 self.paint(Crop { painting, control, answer, waited });
             }
             Work::CheckSafety { rgb, size, answer } => {
-                let _ = answer.send(self.with_room(is_full, |own| own.check_safety(&rgb, size)));
+                let check = |own: &mut Self| own.check_safety(&rgb, size);
+                let checked = self.with_room(|| !answer.is_closed(), is_full, check);
+                let _ = answer.send(checked);
             }
             Work::FindFeatures { picture, answer } => {
                 let find = |own: &mut Self| own.point_at(|model| model.features(&picture));
-                let _ = answer.send(self.with_room(is_full, find));
+                let found = self.with_room(|| !answer.is_closed(), is_full, find);
+                let _ = answer.send(found);
             }
             Work::FindMask { features, prompt, answer } => {
                 let find = |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
-                let _ = answer.send(self.with_room(is_full, find));
+                let found = self.with_room(|| !answer.is_closed(), is_full, find);
+                let _ = answer.send(found);
             }
         }
         self.idle_since = Instant::now();
@@ -199,9 +203,11 @@ impl Thread<'_> {
         })
     }
 
-    /// Does some work. If memory runs out while other models hold some, once more when none of them does.
+    /// Does some work. If memory runs out while other models hold some, once more when none of them does, unless nobody
+    /// wants it anymore.
     fn with_room<T, E>(
         &mut self,
+        is_wanted: impl FnMut() -> bool,
         is_full: impl Fn(&E) -> bool,
         mut work: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -212,7 +218,7 @@ impl Thread<'_> {
         }
         warn!(model.name = self.name, "Out of memory; trying again without other models");
         self.unload();
-        match self.load_again(true, || true) {
+        match self.load_again(true, is_wanted) {
             Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned) => return first,
             Err(NotLoaded::Failed(error)) => {
@@ -237,7 +243,10 @@ impl Thread<'_> {
             return self.infer_each_alone(batch);
         }
         let outputs = match inputs {
-            1 => self.with_room(is_full, |own| own.run(&batch, 1)),
+            1 => {
+                let is_wanted = || !batch[0].answer.is_closed();
+                self.with_room(is_wanted, is_full, |own| own.run(&batch, 1))
+            }
             _ => self.run(&batch, inputs),
         };
         match outputs {
@@ -262,8 +271,10 @@ impl Thread<'_> {
         for item in batch {
             let one = std::slice::from_ref(&item);
             // The input before may have left no model loaded.
-            let loaded = self.load(|| !item.answer.is_closed());
-            let alone = loaded.and_then(|()| self.with_room(is_full, |own| own.run(one, 1)));
+            let is_wanted = || !item.answer.is_closed();
+            let loaded = self.load(is_wanted);
+            let alone =
+                loaded.and_then(|()| self.with_room(is_wanted, is_full, |own| own.run(one, 1)));
             let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
                 output: outputs.remove(0),
                 waited: item.waited,
@@ -386,9 +397,9 @@ impl Thread<'_> {
         for crop in crops {
             let alone = |own: &mut Self| own.paint_crops(std::slice::from_ref(&crop)).remove(0);
             // The crop before may have left no model loaded.
-            let loaded = self.load(|| !crop.answer.is_closed());
-            let painted = match loaded {
-                Ok(()) => self.with_room(crops::is_full, alone),
+            let is_wanted = || !crop.answer.is_closed();
+            let painted = match self.load(is_wanted) {
+                Ok(()) => self.with_room(is_wanted, crops::is_full, alone),
                 Err(error) => Err(error.into()),
             };
             let _ = crop.answer.send(painted);

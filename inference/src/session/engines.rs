@@ -2,6 +2,7 @@
 //! minutes; afterwards it is read from a folder.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProviderDispatch};
@@ -118,5 +119,44 @@ impl EngineBuilder {
             Self::StandIn => return None,
         };
         Some(provider.error_on_failure())
+    }
+}
+
+/// Returns whether ONNX Runtime says that the engine in the folder is of another version of `TensorRT`. It never replaces
+/// such an engine, and finds it at every start.
+pub(super) fn is_of_another_version(message: &str) -> bool {
+    message.contains("could not deserialize engine from cache")
+}
+
+/// Deletes the files of an engine.
+pub(super) fn forget(folder: &Path, key: &str) -> io::Result<()> {
+    for file in fs::read_dir(folder)? {
+        let file = file?;
+        if file.file_name().to_string_lossy().starts_with(key) {
+            fs::remove_file(file.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_one_engine_are_deleted_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "ab12_graph_0_sm90.engine",
+            "ab12_graph_0_sm90.profile",
+            "cd34.engine",
+            "timing.cache",
+        ];
+        for name in names {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        forget(folder.path(), "ab12").unwrap();
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [false, false, true, true]);
     }
 }

@@ -73,7 +73,9 @@ impl PictureNet {
         if let Some(bindings) = &mut self.bindings
             && let Err(error) = bindings.keep(&mut self.inner, self.reader, pictures, &output)
         {
+            let shared = device::share();
             bindings.turn_off();
+            drop(shared);
             match classify(&error) {
                 lost @ SessionError::DeviceLost(_) => return Err(lost),
                 error => warn!(%error, "Running a model without tensors kept on the device"),

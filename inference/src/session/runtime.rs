@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
 use super::device;
-use super::engines::EngineSettings;
+use super::engines::{self, EngineSettings};
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
@@ -304,7 +304,7 @@ impl Runtime {
         let profile = shapes.profile(PICTURE, &axes);
         let key = engine_key(model, extra);
         let build = || {
-            let builder = match engines.builder.provider(&engines.folder, &key, profile) {
+            let builder = match engines.builder.provider(&engines.folder, &key, profile.clone()) {
                 Some(provider) => {
                     let own = execution_providers(self.device, &self.settings.gpu, false);
                     let providers: Vec<_> = [provider].into_iter().chain(own).collect();
@@ -317,7 +317,15 @@ impl Runtime {
             };
             commit(builder, model, extra)
         };
-        build().map_err(|error| classify(&error))
+        let opened = build().or_else(|error| {
+            if !engines::is_of_another_version(&error.to_string()) {
+                return Err(error);
+            }
+            warn!(%error, "Building the engine anew: another version of TensorRT built the one in the cache");
+            engines::forget(&engines.folder, &key).map_err(|error| ort::Error::new(error.to_string()))?;
+            build()
+        });
+        opened.map_err(|error| classify(&error))
     }
 
     fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
