@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::LimitsConfig;
 use crate::container;
 use crate::error::ApiError;
+use crate::kept::kept_with;
 
 const MIB: u64 = 1 << 20;
 /// What the process needs beside pictures and uploads, in MiB: code, connections, responses, freed memory that the
@@ -146,22 +147,10 @@ impl Memory {
         drop(self.0.split(self.0.num_permits().saturating_sub(kept)));
     }
 
-    /// Keeps as much as `file` takes until its last copy is dropped: a client may take long to read it.
+    /// Keeps as much as `file` takes until its last copy is dropped.
     pub fn keep_for(mut self, file: Bytes) -> Bytes {
         self.shrink_to(file.len());
-        Bytes::from_owner(Kept { file, _memory: self })
-    }
-}
-
-/// A file and the memory that it takes.
-struct Kept {
-    file: Bytes,
-    _memory: Memory,
-}
-
-impl AsRef<[u8]> for Kept {
-    fn as_ref(&self) -> &[u8] {
-        &self.file
+        kept_with(file, self)
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use crate::kept::kept_with;
+
 /// A number of units, of which an address may use half of what the others leave.
 ///
 /// A lone address can take half of the budget, the next one a quarter. Whatever a few addresses take, a newcomer finds room.
@@ -77,7 +79,7 @@ impl Share {
 
     /// Keeps the units until the last copy of `file` is dropped.
     pub fn keep_for(self, file: Bytes) -> Bytes {
-        Bytes::from_owner(Counted { file, _share: self })
+        kept_with(file, self)
     }
 
     /// Moves up to `units` into a share of their own.
@@ -106,18 +108,6 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.release();
-    }
-}
-
-/// A file and the units that it uses.
-struct Counted {
-    file: Bytes,
-    _share: Share,
-}
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.file
     }
 }
 

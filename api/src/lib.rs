@@ -10,6 +10,7 @@ mod deleted_users;
 mod error;
 mod fair_budget;
 mod job_events;
+mod kept;
 pub mod metrics;
 mod paced_stream;
 mod payments;

@@ -176,7 +176,9 @@ fn is_problem(content: &RefOr<Content>) -> bool {
 /// Rejects HEAD on paths whose GET acts: axum would otherwise run the GET handler and spend credits.
 async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Response {
     if request.method() == Method::HEAD && deadline::ACTING_GETS.contains(&route.as_str()) {
-        return fallback::method_not_allowed(request.uri().clone()).await;
+        let mut response = fallback::method_not_allowed(request.uri().clone()).await;
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,POST"));
+        return response;
     }
     next.run(request).await
 }

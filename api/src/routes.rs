@@ -1,6 +1,7 @@
 //! HTTP handlers: parse, authorize, call a use case, shape the JSON. No SQL, no Redis, no S3.
 
 pub mod account;
+pub mod base64_file;
 pub mod body;
 pub mod caller;
 pub mod checkouts;
@@ -9,6 +10,7 @@ pub(crate) mod deadline;
 pub mod events;
 pub mod fallback;
 pub mod files;
+pub mod form_data;
 pub mod free;
 pub mod health;
 pub mod images;

@@ -48,12 +48,30 @@ impl Visitors {
         subscriber(address.to_canonical())
     }
 
-    /// Returns a keyed hash of `address`.
-    pub fn pseudonym(&self, address: IpAddr) -> String {
+    /// Returns the visitor at `address`.
+    pub fn visitor(&self, address: IpAddr) -> Visitor {
+        let site = match address {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(address) => Some(self.pseudonym(&format!("{}/48", network::<3>(address)))),
+        };
+        Visitor { pseudonym: self.pseudonym(&address.to_string()), site }
+    }
+
+    /// Returns a keyed hash of `text`.
+    fn pseudonym(&self, text: &str) -> String {
         let mut mac = self.key.clone();
-        mac.update(address.to_string().as_bytes());
+        mac.update(text.as_bytes());
         hex::encode(&mac.finalize().into_bytes()[..16])
     }
+}
+
+/// Somebody who is not signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    /// Stands for the address.
+    pub pseudonym: String,
+    /// Stands for the /48 network around an IPv6 address, which is what one site gets: anybody can have 65,536 addresses.
+    pub site: Option<String>,
 }
 
 /// Reads an address; some proxies report the port too.
@@ -67,11 +85,28 @@ fn address_of(forwarded: &str) -> Option<IpAddr> {
 fn subscriber(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        IpAddr::V6(address) => IpAddr::V6(network::<4>(address)),
+    }
+}
+
+/// Returns whether an address, as [`Visitors::address`] returns it, belongs to this host or to a private network.
+pub fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            address.is_loopback() || address.is_private() || address.is_link_local()
+        }
+        // `::1` is in the network `::`.
+        IpAddr::V6(network) => {
+            network.is_unspecified() || network.is_unique_local() || network.is_unicast_link_local()
         }
     }
+}
+
+/// Keeps the first segments of an address, of 16 bits each.
+fn network<const SEGMENTS: usize>(address: Ipv6Addr) -> Ipv6Addr {
+    let mut segments = address.segments();
+    segments[SEGMENTS..].fill(0);
+    segments.into()
 }
 
 #[cfg(test)]
@@ -127,11 +162,28 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_this_host_and_of_private_networks_are_private() {
+        let visitors = visitors(&[]);
+        let is_private = |text| is_private(visitors.address(ip(text), &[]));
+        for own in ["127.0.0.1", "::1", "10.1.2.3", "172.17.0.1", "::ffff:192.168.1.9", "fd12::3"] {
+            assert!(is_private(own), "{own}");
+        }
+        for other in ["9.9.9.9", "172.32.0.1", "2001:db8::1", "::ffff:9.9.9.9"] {
+            assert!(!is_private(other), "{other}");
+        }
+    }
+
+    #[test]
     fn addresses_in_one_ipv6_network_are_one_visitor() {
         let visitors = visitors(&[]);
         let one = visitors.address(ip("2001:db8:1:2:3::4"), &[]);
         let other = visitors.address(ip("2001:db8:1:2:ffff::9"), &[]);
-        assert_eq!(visitors.pseudonym(one), visitors.pseudonym(other));
-        assert_ne!(visitors.pseudonym(one), visitors.pseudonym(ip("9.9.9.9")));
+        assert_eq!(visitors.visitor(one), visitors.visitor(other));
+        let neighbor = visitors.visitor(visitors.address(ip("2001:db8:1:3::4"), &[]));
+        assert_ne!(visitors.visitor(one).pseudonym, neighbor.pseudonym);
+        assert_eq!(visitors.visitor(one).site, neighbor.site, "of one site");
+        let elsewhere = visitors.visitor(ip("2001:db8:2:2::"));
+        assert_ne!(visitors.visitor(one).site, elsewhere.site);
+        assert_eq!(visitors.visitor(ip("9.9.9.9")).site, None);
     }
 }

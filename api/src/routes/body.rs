@@ -36,8 +36,10 @@ const MULTIPART_OVERHEAD: usize = 64 << 10;
 pub struct IncomingBody(Arc<Mutex<Incoming>>);
 
 struct Incoming {
-    /// The bytes received, in the upload budget.
+    /// The bytes in memory, in the upload budget.
     share: Share,
+    /// The bytes received.
+    received: usize,
     /// The unread part; `None` at the end, and once nobody reads on.
     rest: Option<BodyDataStream>,
     /// Why the upload was aborted.
@@ -73,6 +75,11 @@ impl Pace {
 }
 
 impl IncomingBody {
+    /// Returns how many bytes the handler has received.
+    pub fn received(&self) -> usize {
+        self.lock().received
+    }
+
     /// Releases the memory early: the handler no longer needs the body but responds much later.
     pub fn release(&self) {
         self.lock().share.release();
@@ -112,6 +119,7 @@ impl IncomingBody {
                 if !incoming.pace.count(started.elapsed(), bytes.len()) {
                     ApiError::UploadTimeout
                 } else if incoming.share.grow(bytes.len()) {
+                    incoming.received += bytes.len();
                     return Ok(Some(bytes));
                 } else {
                     ApiError::Unavailable {
@@ -166,6 +174,7 @@ pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Resp
     let path = parts.uri.path().to_owned();
     let incoming = IncomingBody(Arc::new(Mutex::new(Incoming {
         share: FairBudget::share(Arc::clone(&app.upload_budget), Some(address)),
+        received: 0,
         rest: Some(body.into_data_stream()),
         error: None,
         awaits_continue: parts.headers.contains_key(header::EXPECT),

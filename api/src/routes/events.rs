@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
 use retouch_core::jobs::{self, Job};
-use retouch_core::users::{self, User};
+use retouch_core::users;
 use retouch_core::{JobId, UserId, db};
 use tokio::time::Instant;
 
@@ -124,7 +124,7 @@ impl AccountStream {
             jobs.into_iter().partition(|job| job.state.is_final());
         self.subscription.watch(active.iter().map(|job| job.id));
         let active = self.views(&active).await?;
-        let user = view_of(user);
+        let user = UserView::from(user);
         let now = Known {
             user: text(&user)?,
             active: active
@@ -185,9 +185,4 @@ fn text(value: &impl serde::Serialize) -> Result<String, ApiError> {
 
 fn event(name: &str, data: &str) -> Event {
     Event::default().event(name).data(data)
-}
-
-fn view_of(user: User) -> UserView {
-    let User { id, email, credits, reserved, .. } = user;
-    UserView { id: id.uuid(), email, credits, reserved }
 }

@@ -80,8 +80,12 @@ pub async fn get_file(
     if let Some(range) = &object.content_range {
         response = response.header(header::CONTENT_RANGE, range);
     }
-    let body = Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024));
-    response.body(body).map_err(|error| ApiError::Internal(error.into()))
+    response.body(body_of(object)).map_err(|error| ApiError::Internal(error.into()))
+}
+
+/// Returns an object as the body of a response, sent while it is read: the files of many clients do not fit into memory.
+pub fn body_of(object: Object) -> Body {
+    Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024))
 }
 
 /// Opens the object, or the requested range of it.

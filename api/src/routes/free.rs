@@ -2,17 +2,16 @@
 
 use std::net::IpAddr;
 
-use axum::body::Body;
-use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Extension, Multipart, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Factor, Tool};
-use tokio_util::io::ReaderStream;
 
 use super::body::IncomingBody;
 use super::caller::ClientAddress;
-use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::files::body_of;
+use super::form_data::FormData;
+use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use super::problem::Problem;
 use super::request::{Query, RequestPreferences};
 use super::run::accepted;
@@ -33,7 +32,7 @@ pub async fn remove_background(
     ClientAddress(address): ClientAddress,
     preferences: RequestPreferences,
     incoming: Option<Extension<IncomingBody>>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let body = (multipart(body)?, incoming);
     run_free(&app, address, Tool::RemoveBackground, &preferences, body).await
@@ -48,7 +47,7 @@ pub async fn upscale(
     ClientAddress(address): ClientAddress,
     preferences: RequestPreferences,
     incoming: Option<Extension<IncomingBody>>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let body = (multipart(body)?, incoming);
     run_free(&app, address, Tool::Upscale(Factor::X2), &preferences, body).await
@@ -59,7 +58,7 @@ async fn run_free(
     address: IpAddr,
     tool: Tool,
     preferences: &RequestPreferences,
-    (body, incoming): (Multipart, Option<Extension<IncomingBody>>),
+    (body, incoming): (FormData, Option<Extension<IncomingBody>>),
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let release_file = || {
@@ -73,13 +72,12 @@ async fn run_free(
         RunOutcome::Pending(job) => accepted(app, &job).await,
         RunOutcome::Done(results) => {
             let result = results.first().ok_or(ApiError::NotFound("Result"))?;
-            // Sent while it is read: results of many visitors do not fit into memory.
             let png = app.storage.open(&result.object_key, None).await?;
             let headers = [
                 (header::CONTENT_TYPE, HeaderValue::from_static("image/png")),
                 (header::CONTENT_LENGTH, HeaderValue::from(png.length)),
             ];
-            Ok((headers, Body::from_stream(ReaderStream::new(png.body))).into_response())
+            Ok((headers, body_of(png)).into_response())
         }
     }
 }
@@ -107,6 +105,9 @@ pub enum VisitorAnswers {
     /// The request is malformed.
     #[response(status = 400)]
     BadRequest(Problem),
+    /// A page of another site sent the request.
+    #[response(status = 403)]
+    CrossSite(Problem),
     /// The upload took too long.
     #[response(status = 408)]
     UploadTimeout(Problem),

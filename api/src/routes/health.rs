@@ -8,7 +8,9 @@ use retouch_core::{db, workers};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::caller::ClientAddress;
 use crate::state::App;
+use crate::visitors::is_private;
 
 /// Returns 200 while the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = String)))]
@@ -16,7 +18,7 @@ pub async fn healthz() -> &'static str {
     "ok"
 }
 
-/// The state of each dependency. Workers are listed, but do not affect `ready`.
+/// The state of each dependency. Workers do not affect `ready`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "one per dependency")]
@@ -27,9 +29,11 @@ pub struct Readiness {
     storage: bool,
     /// True if the identity provider's keys are loaded, which happens with the first token.
     identity_keys: bool,
-    /// What keeps this process from signing files as configured, or soon will.
+    /// What keeps this process from signing files as configured, or soon will. Only for clients in private networks.
     credentials_problem: Option<String>,
-    workers: Vec<WorkerView>,
+    /// The live workers. Only for clients in private networks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<Vec<WorkerView>>,
 }
 
 /// A live worker process.
@@ -77,12 +81,18 @@ pub struct ModelProblemView {
 /// Returns 200 if Postgres, Redis and the object store are available, otherwise 503.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness)))]
-pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
+pub async fn readyz(
+    State(app): State<App>,
+    ClientAddress(address): ClientAddress,
+) -> (StatusCode, Json<Readiness>) {
+    // Names, versions, and paths are nobody else's business.
+    let shows_details = is_private(address);
     let (postgres, redis, storage) =
         tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());
     let workers = match postgres {
-        Ok(()) => db::within(workers::live(&app.pool)).await.unwrap_or_default(),
-        Err(_) => Vec::new(),
+        _ if !shows_details => None,
+        Ok(()) => Some(db::within(workers::live(&app.pool)).await.unwrap_or_default()),
+        Err(_) => Some(Vec::new()),
     };
     let ready = postgres.is_ok() && redis.is_ok() && storage.is_ok();
     let readiness = Readiness {
@@ -91,8 +101,8 @@ pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
         redis: redis.is_ok(),
         storage: storage.is_ok(),
         identity_keys: app.authenticator.is_ready().await,
-        credentials_problem: app.credentials.problem(app.clock.now()),
-        workers: workers.into_iter().map(view).collect(),
+        credentials_problem: app.credentials.problem(app.clock.now()).filter(|_| shows_details),
+        workers: workers.map(|workers| workers.into_iter().map(view).collect()),
     };
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(readiness))

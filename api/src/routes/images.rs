@@ -5,13 +5,13 @@ pub mod list;
 pub mod many;
 
 use axum::Json;
-use axum::extract::{Multipart, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
 use super::caller::SignedIn;
 use super::metadata::MetadataQuery;
-use super::multipart::{FileUpload, multipart, named_file};
+use super::multipart::{FileUpload, UploadBody, multipart, named_file};
 use super::problem::Problem;
 use super::request::{Path, Query, RequestPreferences, id};
 use super::views::ImageView;
@@ -50,7 +50,7 @@ pub async fn upload(
     SignedIn(user): SignedIn,
     query: Result<Query<MetadataQuery>, ApiError>,
     preferences: Result<RequestPreferences, ApiError>,
-    body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
+    body: UploadBody,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
     let Query(MetadataQuery { metadata }) = query?;
     let RequestPreferences { idempotency_key, .. } = preferences?;

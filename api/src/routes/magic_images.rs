@@ -1,9 +1,8 @@
 //! `/api/magic-images`: Magic Fix.
 
 use axum::Json;
-use axum::extract::multipart::MultipartRejection;
+use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{FixMode, ToolName};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::caller::SignedIn;
-use super::multipart::{MaskUpload, UploadedMask, multipart, uploaded_mask};
+use super::multipart::{MaskUpload, UploadBody, UploadedMask, multipart, uploaded_mask};
 use super::problem::Problem;
 use super::request::{Path, RequestPreferences, id};
 use super::run::{self, RunAnswers, RunHeaders};
@@ -49,7 +48,7 @@ pub async fn run_magic_fix(
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
     preferences: RequestPreferences,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     app.rate_limits.users.runs.count(user.id).await?;
     let image = id(&image, "Image")?;

@@ -1,12 +1,14 @@
 //! Reads multipart uploads.
 
-use axum::extract::Multipart;
-use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
-use axum::http::StatusCode;
-use bytes::Bytes;
+use axum::extract::multipart::MultipartRejection;
+use bytes::{Bytes, BytesMut};
 use retouch_core::images::ImageName;
 
+use super::form_data::{FormData, FormError, FormField};
 use crate::error::ApiError;
+
+/// A form, or why the body is none.
+pub type UploadBody = Result<FormData, MultipartRejection>;
 
 /// The most fields of an upload; those we know come first.
 const MAX_FIELDS: usize = 32;
@@ -14,18 +16,18 @@ const MAX_FIELDS: usize = 32;
 const MAX_TEXT_BYTES: usize = 4096;
 
 /// Unwraps an extracted multipart body.
-pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipart, ApiError> {
+pub fn multipart(body: UploadBody) -> Result<FormData, ApiError> {
     body.map_err(|_| ApiError::BadRequest("Send the file as multipart/form-data.".into()))
 }
 
 /// Returns the field `file`, of at most `max_bytes`.
-pub async fn uploaded_file(body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
+pub async fn uploaded_file(body: FormData, max_bytes: usize) -> Result<Bytes, ApiError> {
     named_file(body, max_bytes).await.map(|(file, _)| file)
 }
 
 /// Returns the field `file`, of at most `max_bytes`, and the name that the client gave the file.
 pub async fn named_file(
-    mut body: Multipart,
+    mut body: FormData,
     max_bytes: usize,
 ) -> Result<(Bytes, Option<ImageName>), ApiError> {
     for _ in 0..MAX_FIELDS {
@@ -34,6 +36,7 @@ pub async fn named_file(
             let name = field.file_name().and_then(ImageName::of_file);
             return Ok((read_file(field, max_bytes).await?, name));
         }
+        skip(field, max_bytes).await?;
     }
     Err(file_missing())
 }
@@ -49,10 +52,7 @@ pub struct UploadedMask {
 }
 
 /// Returns the fields of a [`MaskUpload`], in any order. The file has at most `max_bytes`.
-pub async fn uploaded_mask(
-    mut body: Multipart,
-    max_bytes: usize,
-) -> Result<UploadedMask, ApiError> {
+pub async fn uploaded_mask(mut body: FormData, max_bytes: usize) -> Result<UploadedMask, ApiError> {
     let (mut file, mut prompt, mut is_exact) = (None, String::new(), None);
     for _ in 0..MAX_FIELDS {
         let Some(field) = next_field(&mut body, max_bytes).await? else { break };
@@ -66,7 +66,7 @@ pub async fn uploaded_mask(
                 })?;
                 is_exact = Some(parsed);
             }
-            _ => {}
+            _ => skip(field, max_bytes).await?,
         }
     }
     Ok(UploadedMask { mask: file.ok_or_else(file_missing)?, prompt, is_exact })
@@ -84,7 +84,7 @@ pub struct UploadedFinish {
 
 /// Returns how to finish a result, from fields in any order. A file has at most `max_bytes`.
 pub async fn uploaded_finish(
-    mut body: Multipart,
+    mut body: FormData,
     max_bytes: usize,
 ) -> Result<UploadedFinish, ApiError> {
     let (mut options, mut touch_up, mut background) = (None, None, None);
@@ -94,7 +94,7 @@ pub async fn uploaded_finish(
             Some("options") => options = Some(read_text(field, max_bytes).await?),
             Some("touchUp") => touch_up = Some(read_file(field, max_bytes).await?),
             Some("background") => background = Some(read_file(field, max_bytes).await?),
-            _ => {}
+            _ => skip(field, max_bytes).await?,
         }
     }
     let options = options
@@ -102,23 +102,33 @@ pub async fn uploaded_finish(
     Ok(UploadedFinish { options, touch_up, background })
 }
 
-async fn next_field(body: &mut Multipart, max_bytes: usize) -> Result<Option<Field<'_>>, ApiError> {
-    body.next_field().await.map_err(|error| invalid(&error, max_bytes))
+async fn next_field(
+    body: &mut FormData,
+    max_bytes: usize,
+) -> Result<Option<FormField<'_>>, ApiError> {
+    body.next().await.map_err(|error| invalid(error, max_bytes))
 }
 
-async fn read_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError> {
-    let bytes = field.bytes().await.map_err(|error| invalid(&error, max_bytes))?;
-    match bytes.len() {
+async fn skip(field: FormField<'_>, max_bytes: usize) -> Result<(), ApiError> {
+    field.skip().await.map_err(|error| invalid(error, max_bytes))
+}
+
+async fn read_file(mut field: FormField<'_>, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let mut file = BytesMut::new();
+    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(error, max_bytes))? {
+        file.extend_from_slice(&chunk);
+    }
+    match file.len() {
         0 => Err(ApiError::BadRequest("The file is empty.".into())),
         size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
-        _ => Ok(bytes),
+        _ => Ok(file.freeze()),
     }
 }
 
 /// Reads the beginning of a text. A longer text is refused, whatever follows.
-async fn read_text(mut field: Field<'_>, max_bytes: usize) -> Result<String, ApiError> {
+async fn read_text(mut field: FormField<'_>, max_bytes: usize) -> Result<String, ApiError> {
     let mut text = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(&error, max_bytes))? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(error, max_bytes))? {
         let room = MAX_TEXT_BYTES - text.len();
         text.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
@@ -129,12 +139,13 @@ fn file_missing() -> ApiError {
     ApiError::BadRequest("The upload has no field named file.".into())
 }
 
-fn invalid(error: &MultipartError, max_bytes: usize) -> ApiError {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        ApiError::FileTooLarge { max_bytes }
-    } else {
-        tracing::debug!(error = error.body_text(), "Could not parse an upload");
-        ApiError::BadRequest("The upload is incomplete or malformed.".into())
+fn invalid(error: FormError, max_bytes: usize) -> ApiError {
+    match error {
+        FormError::TooLarge => ApiError::FileTooLarge { max_bytes },
+        FormError::Malformed(reason) => {
+            tracing::debug!(reason, "Could not parse an upload");
+            ApiError::BadRequest("The upload is incomplete or malformed.".into())
+        }
     }
 }
 

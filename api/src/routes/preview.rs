@@ -1,12 +1,12 @@
 //! `/api/preview`: previews of files that a browser may not be able to display, such as HEIC.
 
-use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, State};
+use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
+use super::body::IncomingBody;
 use super::caller::{ClientAddress, OptionalUser};
-use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use super::problem::Problem;
 use crate::error::ApiError;
 use crate::state::App;
@@ -19,18 +19,22 @@ use crate::usecases::preview_picture::preview_picture;
     responses(
         (status = 200, description = "The preview", content(
             (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
-        (status = 400, body = Problem), (status = 401, body = Problem), (status = 408, body = Problem),
-        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
+        (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem),
         (status = 429, body = Problem), (status = 503, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn preview(
     State(app): State<App>,
     OptionalUser(user): OptionalUser,
     ClientAddress(address): ClientAddress,
-    body: Result<Multipart, MultipartRejection>,
+    incoming: Option<Extension<IncomingBody>>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
-    let preview = preview_picture(&app, (user.map(|user| user.id), address), file).await?;
+    let mut preview = preview_picture(&app, (user.map(|user| user.id), address), file).await?;
+    if let Some(Extension(incoming)) = incoming {
+        incoming.hand_over(vec![&mut preview.bytes]);
+    }
     let headers = [
         (header::CONTENT_TYPE.as_str(), preview.content_type.to_owned()),
         ("x-width", preview.width.to_string()),

@@ -123,8 +123,7 @@ async fn run(
     request: Request,
 ) -> Result<Response, Refusal> {
     let idempotency_key = preferences?.idempotency_key;
-    let wants_json = header_text(request.headers(), header::ACCEPT)
-        .is_some_and(|types| types.to_ascii_lowercase().contains("application/json"));
+    let wants_json = header_text(request.headers(), header::ACCEPT).is_some_and(prefers_json);
     let form = form::read(app, request).await?;
     let (file, options, metadata) = parameters::parse(form)?;
     check_memory(app, &file, &options)?;
@@ -143,6 +142,13 @@ async fn run(
     headers.insert("x-max-height", HeaderValue::from(cutout.full_height));
     cors::allow_any_origin(headers);
     Ok(response)
+}
+
+/// Whether a client wants the cutout as JSON. One that also accepts pictures, or anything, gets the picture: axios
+/// accepts `application/json, text/plain, */*` unless it is told otherwise.
+fn prefers_json(accept: &str) -> bool {
+    let accept = accept.to_ascii_lowercase();
+    accept.contains("application/json") && !accept.contains("image/") && !accept.contains("*/*")
 }
 
 /// Rejects a request whose cutout could not be rendered, before anything is charged.

@@ -5,22 +5,19 @@ mod options;
 use std::net::IpAddr;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
-use axum::extract::multipart::{Multipart, MultipartRejection};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::ToolName;
 use retouch_core::ResultId;
 use retouch_core::results::ResultImage;
 use retouch_pixels::finish::{Finish, FinishedFile};
-use tokio_util::io::ReaderStream;
 
 use super::body::IncomingBody;
 use super::caller::{ClientAddress, SignedIn};
-use super::files::Signature;
+use super::files::{Signature, body_of};
 use super::metadata::{MetadataChoice, MetadataQuery};
-use super::multipart::{UploadedFinish, multipart, uploaded_finish};
+use super::multipart::{UploadBody, UploadedFinish, multipart, uploaded_finish};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
 use crate::error::ApiError;
@@ -94,7 +91,7 @@ pub async fn render(
     Path(result): Path<String>,
     query: Result<Query<MetadataQuery>, ApiError>,
     incoming: Option<Extension<IncomingBody>>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let result: ResultId = id(&result, "Result")?;
     let Query(MetadataQuery { metadata }) = query?;
@@ -129,22 +126,22 @@ async fn rendered(
     responses(
         (status = 200, description = "The file", content(
             (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
-        (status = 400, body = Problem), (status = 404, body = Problem), (status = 408, body = Problem),
-        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem)))]
+        (status = 400, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem),
+        (status = 408, body = Problem), (status = 413, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem), (status = 503, body = Problem)))]
 pub async fn render_signed(
     State(app): State<App>,
     ClientAddress(address): ClientAddress,
     Path(result): Path<String>,
     signature: Result<Query<Signature>, ApiError>,
     incoming: Option<Extension<IncomingBody>>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let id: ResultId = id(&result, "File")?;
     let Query(signature) = signature.map_err(|_| ApiError::NotFound("File"))?;
     signature.verify(&app, File::Result(id)).ok_or(ApiError::NotFound("File"))?;
     let result = visitors_result(&app, id).await?;
-    app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?;
+    app.rate_limits.visitors.count_upload(&app.visitors.visitor(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     // Only the owner gets the camera's metadata.
     rendered(&app, &result, (upload, Metadata::Strip), incoming, address).await
@@ -172,8 +169,8 @@ fn finish(result: &ResultImage, upload: UploadedFinish) -> Result<Finish, ApiErr
 /// Streams the stored PNG.
 async fn stored(app: &App, result: &ResultImage) -> Result<Response, ApiError> {
     let object = app.storage.open(&result.object_key, None).await?;
-    let body = Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024));
-    let mut response = ([(header::CONTENT_LENGTH, object.length)], body).into_response();
+    let length = [(header::CONTENT_LENGTH, object.length)];
+    let mut response = (length, body_of(object)).into_response();
     add_headers(&mut response, result, "image/png");
     Ok(response)
 }

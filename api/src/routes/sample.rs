@@ -1,13 +1,12 @@
 //! `/api/upscale/sample`: what a paid upscale makes of a small part of a picture, for comparison.
 
-use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::Factor;
 
 use super::caller::{ClientAddress, OptionalUser};
-use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use super::problem::Problem;
 use super::request::Query;
 use crate::error::ApiError;
@@ -37,8 +36,8 @@ pub struct SampleQuery {
 #[utoipa::path(post, path = "/api/upscale/sample", tag = "upscale", params(SampleQuery),
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 400, body = Problem),
-        (status = 401, body = Problem), (status = 408, body = Problem), (status = 413, body = Problem),
-        (status = 415, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
+        (status = 401, body = Problem), (status = 403, body = Problem), (status = 408, body = Problem),
+        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
         (status = 503, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn sample_upscale(
@@ -46,7 +45,7 @@ pub async fn sample_upscale(
     OptionalUser(user): OptionalUser,
     ClientAddress(address): ClientAddress,
     Query(query): Query<SampleQuery>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(multipart(body)?, MAX_BYTES).await?;
     let caller = (user.map(|user| user.id), address);

@@ -34,13 +34,14 @@ pub fn inline_script_hashes(dir: &Path) -> Vec<String> {
     hashes.map(|hash| format!("'sha256-{hash}'")).collect()
 }
 
-/// Sets caching headers, and answers 404 instead of the page for API paths and missing files.
+/// Sets caching headers, and answers 404 instead of the page for paths of the API, missing metadata, and missing files.
 pub async fn page_headers(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_below = |root: &str| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    if is_below("/api") || is_below("/v1.0") {
+    // Programs that look for metadata take a page for an answer, and only look elsewhere after a 404.
+    if is_below("/api") || is_below("/v1.0") || is_below("/.well-known") {
         return fallback::no_such_path(path);
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use retouch_core::images::{self, Quota, Stored};
+use retouch_core::users::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,12 +18,13 @@ use crate::state::App;
     responses((status = 200, body = UserView), (status = 401, body = Problem)),
     security(("token" = []), ("key" = [])))]
 pub async fn get_user(SignedIn(user): SignedIn) -> Json<UserView> {
-    Json(UserView {
-        id: user.id.uuid(),
-        email: user.email,
-        credits: user.credits,
-        reserved: user.reserved,
-    })
+    Json(user.into())
+}
+
+impl From<User> for UserView {
+    fn from(User { id, email, credits, reserved, .. }: User) -> Self {
+        Self { id: id.uuid(), email, credits, reserved }
+    }
 }
 
 /// What the caller stores: images and results, without thumbnails.

@@ -1,7 +1,6 @@
 //! `/api/verify`: reads the marks of a picture.
 
-use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 use retouch_credentials::{
     Action, Claim, Ingredient, Problem as Fault, Report, Signature, SourceType, State as Trust,
@@ -11,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::body::IncomingBody;
 use super::caller::{ClientAddress, OptionalUser};
-use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use super::problem::Problem;
 use crate::error::ApiError;
 use crate::state::App;
@@ -122,15 +121,15 @@ pub struct VerificationProblem {
 #[utoipa::path(post, path = "/api/verify", tag = "verify",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 200, body = Verification), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
-        (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem)),
+        (status = 403, body = Problem), (status = 408, body = Problem), (status = 413, body = Problem),
+        (status = 415, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn verify(
     State(app): State<App>,
     OptionalUser(user): OptionalUser,
     ClientAddress(address): ClientAddress,
     incoming: Option<Extension<IncomingBody>>,
-    body: Result<Multipart, MultipartRejection>,
+    body: UploadBody,
 ) -> Result<Json<Verification>, ApiError> {
     let mut file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
     if let Some(Extension(incoming)) = incoming {

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::upload_image::Metadata;
 use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
+use crate::kept::kept_with;
 use crate::state::App;
 
 /// Returns a result of `user`. Results of visitors belong to nobody.
@@ -48,7 +49,7 @@ pub async fn render_result(
     let wait = Duration::from_secs(app.limits.decode_wait_secs);
     // A visitor's result belongs to nobody.
     let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
-    let _turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())??;
+    let turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())??;
     let original = if finish.needs_original() || metadata == Metadata::Keep {
         Some(fetch_original(app, result, address).await?)
     } else {
@@ -81,7 +82,9 @@ pub async fn render_result(
     };
     let (file, memory) = app.decoders.run_in(memory, render).await?;
     let FinishedFile { bytes, content_type } = file?;
-    Ok(FinishedFile { bytes: memory.keep_for(bytes), content_type })
+    // With the turn, so that no caller takes the memory of all with files that it reads slowly.
+    let bytes = kept_with(memory.keep_for(bytes), turn);
+    Ok(FinishedFile { bytes, content_type })
 }
 
 /// Marks a file that is made from a result as the result is marked.

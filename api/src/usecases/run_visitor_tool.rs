@@ -27,26 +27,29 @@ pub async fn run_visitor_tool(
     release_file: impl FnOnce(),
     wait: Duration,
 ) -> Result<RunOutcome, ApiError> {
-    let visitor = app.visitors.pseudonym(address);
+    let visitor = app.visitors.visitor(address);
     let limits = &app.rate_limits.visitors;
     let queue_limit = app.limits.queue_limit(Tier::Visitor);
     let digest = sha256_of(&file).await?;
-    let known = db::within(images::for_visitor(&app.pool, &visitor, &digest)).await?;
+    let known = db::within(images::for_visitor(&app.pool, &visitor.pseudonym, &digest)).await?;
     if let Some(image) = known
         && let Some(earlier) = db::within(jobs::free_run(&app.pool, image, tool.name())).await?
     {
+        drop(file);
         release_file();
         limits.count_upload(&visitor).await?;
         return await_job(app, earlier, wait).await;
     }
     // Before anything is counted or decoded.
-    db::within(jobs::check_visitor_queue(&app.pool, &visitor, queue_limit)).await?;
+    db::within(jobs::check_visitor_queue(&app.pool, &visitor.pseudonym, queue_limit)).await?;
     limits.count_upload(&visitor).await?;
     let image = if let Some(image) = known {
+        drop(file);
         db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
     } else {
         let max = app.limits.max_dimension_of(tool.name());
-        upload_image(app, Uploader::Visitor(visitor.clone()), (file, None), max).await?
+        let uploader = Uploader::Visitor(visitor.pseudonym.clone());
+        upload_image(app, uploader, (file, None), max).await?
     };
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.

@@ -1,6 +1,6 @@
 //! Signed file URLs, the page, and the headers of all responses.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use chrono::Duration;
 use sqlx::PgPool;
 
@@ -90,7 +90,10 @@ async fn the_page_is_served_for_its_routes_and_never_for_api_paths(pool: PgPool)
     let posted = app.post("/dashboard").send().await;
     posted.is_problem(405, "This address does not support the method.");
     assert_eq!(posted.header("allow"), "GET,HEAD");
-    for file in ["/favicon.ico", "/.env", "/.git/config.old", "/images/a.png"] {
+    let run = app.request(Method::HEAD, "/api/upscale/upscale-ai-2").send().await;
+    assert_eq!((run.status.as_u16(), run.header("allow")), (405, "GET,POST"));
+    let metadata = "/.well-known/oauth-authorization-server/realms/retouch";
+    for file in ["/favicon.ico", "/.env", "/.git/config.old", "/images/a.png", metadata] {
         app.get(file).send().await.is_problem(404, "This address does not exist.");
     }
     assert_eq!(app.get("/index.html").send().await.status, StatusCode::OK);
@@ -134,6 +137,11 @@ async fn readiness_reports_unavailable_dependencies(pool: PgPool) {
     let ready = app.get("/readyz").send().await;
     assert_eq!((ready.status, &ready.json()["ready"]), (StatusCode::OK, &true.into()));
     assert_eq!(app.get("/healthz").send().await.text(), "ok");
+    assert!(ready.json()["workers"].is_array());
+    let proxied = TestApp::start_with(app.pool.clone(), &["--trusted-proxies=127.0.0.1"]).await;
+    let elsewhere = proxied.get("/readyz").header("x-forwarded-for", "9.9.9.9").send().await;
+    assert_eq!((elsewhere.status, &elsewhere.json()["ready"]), (StatusCode::OK, &true.into()));
+    assert_eq!(elsewhere.json().get("workers"), None, "names and problems of workers are private");
     let app = TestApp::start_with(app.pool.clone(), &["--s3-endpoint=http://127.0.0.1:9"]).await;
     let not_ready = app.get("/readyz").send().await;
     assert_eq!(not_ready.status, StatusCode::SERVICE_UNAVAILABLE);

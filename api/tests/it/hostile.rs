@@ -281,6 +281,39 @@ async fn a_few_addresses_cannot_block_the_uploads_of_all(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_form_in_which_no_field_begins_is_refused_early(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let mut caller = TcpStream::connect(app.listen().await).await.unwrap();
+    let head = "POST /api/verify HTTP/1.1\r\nHost: test\r\nContent-Length: 20000000\r\n\
+                Content-Type: multipart/form-data; boundary=-------x\r\n\r\n";
+    caller.write_all(head.as_bytes()).await.unwrap();
+    // The rest never comes.
+    caller.write_all(&vec![b'-'; 1 << 20]).await.unwrap();
+    let answer = answer_of(&mut caller).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_large_field_that_nobody_asked_for_is_skipped(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let mut caller = TcpStream::connect(app.listen().await).await.unwrap();
+    let extra = "x".repeat(1 << 20);
+    let body = multipart("file", &png(60, 40), &[("comment", &extra)]);
+    let head = format!(
+        "POST /api/free/remove-bg-fr HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\
+         Prefer: respond-async\r\nContent-Type: {MULTIPART}\r\n\r\n",
+        body.len()
+    );
+    caller.write_all(head.as_bytes()).await.unwrap();
+    for part in body.chunks(300 << 10) {
+        caller.write_all(part).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let answer = answer_of(&mut caller).await;
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_upload_that_trickles_is_aborted(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--upload-pause-secs=1"]).await;
     let mut caller = begin_upload(app.listen().await, "6.6.6.1", 4 << 20, 2 << 20).await;

@@ -226,6 +226,23 @@ async fn forged_addresses_do_not_evade_the_visitor_limit(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_visitors_of_an_ipv6_site_have_a_limit_together(pool: PgPool) {
+    let settings = ["--visitor-runs-per-hour=1", "--trusted-proxies=127.0.0.1"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let run = async |from: String, width| {
+        let request = app.post("/api/free/remove-bg-fr").header("x-forwarded-for", &from);
+        request.file(&png(width, 40)).asynchronously().send().await.status.as_u16()
+    };
+    let mut answers = Vec::new();
+    for n in 0..18 {
+        answers.push(run(format!("2001:db8:1:{n:x}::1"), 60 + n).await);
+    }
+    assert_eq!(answers, [&[202; 16][..], &[429, 429]].concat());
+    assert_eq!(run("2001:db8:2::1".into(), 90).await, 202, "another site");
+    assert_eq!(run("9.9.9.9".into(), 91).await, 202);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn rejected_requests_do_not_count_as_free_runs(pool: PgPool) {
     let settings = ["--visitor-runs-per-hour=2", "--visitor-uploads-per-hour=7"];
     let app = TestApp::start_with(pool, &settings).await;

@@ -138,6 +138,12 @@ async fn every_encoding_is_accepted_and_json_returned_on_request(pool: PgPool) {
     }
     worker.await.unwrap();
     assert_eq!(app.balance("ada").await, (5, 0));
+    let worker = work(&app, 1);
+    let axios = "application/json, text/plain, */*";
+    let request = remove(&app, &key, &[("format", "png"), ("size", "full")]);
+    let answer = request.header("accept", axios).send().await;
+    assert_eq!(answer.header("content-type"), "image/png", "{}", answer.text());
+    worker.await.unwrap();
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -278,6 +278,21 @@ async fn results_of_other_tools_are_only_converted(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whoever_does_not_read_rendered_files_waits_for_further_ones(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--decode-wait-secs=1"]).await;
+    let result = made(&app, "ada", REMOVE, &cutout()).await;
+    let jpg = format!("/api/results/{result}/file?format=jpg");
+    let ask = || app.get(&jpg).by(&app.token("ada"));
+    let unread = [ask().open().await, ask().open().await];
+    assert!(unread.iter().all(|response| response.status() == StatusCode::OK));
+    let busy = ask().send().await;
+    assert_eq!(busy.status, StatusCode::SERVICE_UNAVAILABLE, "{}", busy.text());
+    assert_eq!(busy.header("retry-after"), "5");
+    drop(unread);
+    picture(&ask().send().await);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn rendering_is_limited_in_memory_and_per_minute(pool: PgPool) {
     let settings = ["--decode-memory-mib=12", "--user-uploads-per-minute=3"];
     let app = TestApp::start_with(pool, &settings).await;

@@ -850,7 +850,7 @@ class Progress(TypedDict):
 
 class Readiness(TypedDict):
     """
-    The state of each dependency. Workers are listed, but do not affect `ready`.
+    The state of each dependency. Workers do not affect `ready`.
     """
 
     credentialsProblem: NotRequired[str | None]
@@ -859,7 +859,7 @@ class Readiness(TypedDict):
     ready: bool
     redis: bool
     storage: bool
-    workers: list[Worker]
+    workers: NotRequired[list[Worker] | None]
 
 
 class RefusalBody(TypedDict):

@@ -1857,9 +1857,9 @@ export interface components {
             /** Format: int32 */
             most: number;
         };
-        /** @description The state of each dependency. Workers are listed, but do not affect `ready`. */
+        /** @description The state of each dependency. Workers do not affect `ready`. */
         Readiness: {
-            /** @description What keeps this process from signing files as configured, or soon will. */
+            /** @description What keeps this process from signing files as configured, or soon will. Only for clients in private networks. */
             credentialsProblem?: string | null;
             /** @description True if the identity provider's keys are loaded, which happens with the first token. */
             identityKeys: boolean;
@@ -1867,7 +1867,8 @@ export interface components {
             ready: boolean;
             redis: boolean;
             storage: boolean;
-            workers: components["schemas"]["Worker"][];
+            /** @description The live workers. Only for clients in private networks. */
+            workers?: components["schemas"]["Worker"][] | null;
         };
         /** @description The acknowledgment of a message. */
         Received: {
@@ -2576,6 +2577,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2738,6 +2747,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description A page of another site sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The upload took too long. */
             408: {
                 headers: {
@@ -2880,6 +2898,15 @@ export interface operations {
             };
             /** @description The request is malformed. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A page of another site sent the request. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4523,6 +4550,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             408: {
                 headers: {
                     [name: string]: unknown;
@@ -5331,6 +5366,14 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6321,6 +6364,14 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

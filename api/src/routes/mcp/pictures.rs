@@ -1,12 +1,10 @@
 //! Reads the picture and the area that the arguments of a call name.
 
 use axum::http::Uri;
-use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use retouch_core::selection::Clicks;
 
+use super::super::base64_file::{Base64Error, Base64File};
 use super::super::files::Signature;
 use super::arguments::{AreaArgument, PictureArgument};
 use crate::error::ApiError;
@@ -18,11 +16,6 @@ use crate::usecases::mcp::{Area, PictureSource};
 pub const MAX_PICTURE_BYTES: usize = 5 << 20;
 /// The largest mask in a message, in bytes. The arguments' comments name it.
 pub const MAX_MASK_BYTES: usize = 2 << 20;
-
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// Returns the picture that an argument names or contains.
 pub fn picture(app: &App, argument: PictureArgument) -> Result<PictureSource, ApiError> {
@@ -87,21 +80,15 @@ fn file_at(app: &App, address: &str) -> Result<File, ApiError> {
     Err(invalid("This address has expired or is incomplete. Use image.id, or a new address."))
 }
 
-/// Decodes base64 of at most `max_bytes`, with or without padding, or a data URL.
+/// Decodes the file in an argument, of at most `max_bytes`.
 fn decode(text: &str, max_bytes: usize, name: &str) -> Result<Bytes, ApiError> {
-    let text = match text.strip_prefix("data:") {
-        Some(url) => url.split_once(";base64,").map_or("", |(_, data)| data),
-        None => text,
-    };
-    let text = text.trim();
-    if text.len() / 4 * 3 > max_bytes + 3 {
-        return Err(ApiError::FileTooLarge { max_bytes });
-    }
-    let bytes = BASE64.decode(text).map_err(|_| invalid(&format!("{name} is not base64.")))?;
-    match bytes.len() {
-        0 => Err(invalid(&format!("{name} is empty."))),
-        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
-        _ => Ok(bytes.into()),
+    let mut file = Base64File::default();
+    let bytes = file.push(text.as_bytes(), max_bytes).and_then(|()| file.finish(max_bytes));
+    match bytes {
+        Ok(bytes) if bytes.is_empty() => Err(invalid(&format!("{name} is empty."))),
+        Ok(bytes) => Ok(bytes.into()),
+        Err(Base64Error::NotBase64) => Err(invalid(&format!("{name} is not base64."))),
+        Err(Base64Error::TooLarge) => Err(ApiError::FileTooLarge { max_bytes }),
     }
 }
 
@@ -118,14 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn base64_has_padding_or_not_and_may_be_a_data_url() {
-        for text in ["aGVsbG8=", "aGVsbG8", " aGVsbG8=\n", "data:image/png;base64,aGVsbG8="] {
+    fn base64_has_padding_or_not_and_may_have_lines_or_be_a_data_url() {
+        for text in ["aGVsbG8=", "aGVsbG8", " aGVs\r\nbG8=\n", "data:image/png;base64,aGVsbG8="] {
             assert_eq!(decoded(text).as_deref(), Ok(&b"hello"[..]), "{text}");
         }
-        for text in ["", "data:image/png,hello", "data:"] {
+        for text in ["", "\n", "data:image/png;base64,"] {
             assert_eq!(decoded(text), Err("it is empty.".into()), "{text}");
         }
-        assert_eq!(decoded("not base64!"), Err("it is not base64.".into()));
+        for text in ["not base64!", "data:image/png,hello", "data:"] {
+            assert_eq!(decoded(text), Err("it is not base64.".into()), "{text}");
+        }
         assert_eq!(decoded("aGVsbG8h").as_deref(), Ok(&b"hello!"[..]));
         assert!(decoded("aGVsbG8hIQ==").unwrap_err().starts_with("The file is too large"));
     }

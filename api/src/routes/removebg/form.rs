@@ -3,24 +3,24 @@
 //! Fields are parsed as they arrive and limited in number and length, so that a body takes little more memory than its
 //! image. Only JSON is read as a whole; its parser keeps nothing but the fields.
 
-mod base64_file;
 mod fields;
 mod json;
 mod url_encoded;
 
 use axum::RequestExt;
-use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
-use axum::extract::{DefaultBodyLimit, Multipart, Request};
-use axum::http::{StatusCode, header};
+use axum::extract::multipart::MultipartRejection;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::header;
 use futures::{StreamExt, TryStreamExt};
 use utoipa::ToSchema;
 
 use super::refusal::Refusal;
 use crate::error::ApiError;
+use crate::routes::base64_file::Base64File;
 use crate::routes::body::IncomingBody;
+use crate::routes::form_data::{FormData, FormError, FormField};
 use crate::routes::request::header_text;
 use crate::state::App;
-use base64_file::Base64File;
 use fields::{BASE64_FIELD, MAX_NAME_BYTES, MAX_TEXT_BYTES, malformed, too_long};
 use url_encoded::{Piece, UrlEncoded};
 
@@ -91,20 +91,19 @@ async fn read_multipart(
     max_base64: usize,
 ) -> Result<(), Refusal> {
     DefaultBodyLimit::max(max_base64 + OVERHEAD).apply(&mut request);
-    let mut body: Multipart = request
+    let mut body: FormData = request
         .extract()
         .await
         .map_err(|error: MultipartRejection| malformed(&error.body_text()))?;
     let max_bytes = form.max_bytes;
-    while let Some(mut field) =
-        body.next_field().await.map_err(|error| broken(&error, max_bytes))?
-    {
+    while let Some(mut field) = body.next().await.map_err(|error| broken(error, max_bytes))? {
         let name = field.name().unwrap_or_default().to_owned();
         form.begin(&name)?;
         let is_file = name == "image_file" || field.file_name().is_some();
         if is_file && name != "image_file" {
             // A background image, for example: not supported, so that its name is all we need.
             form.fields.push((printable(&name), "a file".into()));
+            field.skip().await.map_err(|error| broken(error, max_bytes))?;
         } else if is_file {
             let bytes = read_field(field, max_bytes, max_bytes).await?;
             if !bytes.is_empty() {
@@ -112,9 +111,7 @@ async fn read_multipart(
             }
         } else if name == BASE64_FIELD {
             let (mut file, mut is_empty) = (Base64File::default(), true);
-            while let Some(chunk) =
-                field.chunk().await.map_err(|error| broken(&error, max_bytes))?
-            {
+            while let Some(chunk) = field.chunk().await.map_err(|error| broken(error, max_bytes))? {
                 is_empty &= chunk.is_empty();
                 form.decode(&mut file, &chunk)?;
             }
@@ -192,12 +189,12 @@ impl PartialField {
 
 /// Reads a field, and stops when it exceeds `limit` bytes.
 async fn read_field(
-    mut field: Field<'_>,
+    mut field: FormField<'_>,
     limit: usize,
     max_bytes: usize,
 ) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error, max_bytes))? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| broken(error, max_bytes))? {
         if bytes.len() + chunk.len() > limit {
             let name = field.name().unwrap_or_default();
             return Err(if name == "image_file" {
@@ -211,11 +208,10 @@ async fn read_field(
     Ok(bytes)
 }
 
-fn broken(error: &MultipartError, max_bytes: usize) -> Refusal {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        ApiError::FileTooLarge { max_bytes }.into()
-    } else {
-        malformed(&error.body_text())
+fn broken(error: FormError, max_bytes: usize) -> Refusal {
+    match error {
+        FormError::TooLarge => ApiError::FileTooLarge { max_bytes }.into(),
+        FormError::Malformed(reason) => malformed(&reason),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The names of an archive's files: unique, and allowed by the file systems of all computers.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use retouch_core::images::split_extension;
@@ -8,12 +8,13 @@ use retouch_core::images::split_extension;
 /// The list of missing files.
 pub const MISSING: &str = "missing.txt";
 
-/// The names that are taken, in lower case: some file systems ignore case.
-pub struct Names(HashSet<String>);
+/// The names that are taken, in lower case, because some file systems ignore case. Each has the last number that was
+/// added to it.
+pub struct Names(HashMap<String, usize>);
 
 impl Default for Names {
     fn default() -> Self {
-        Self(HashSet::from([MISSING.to_owned()]))
+        Self(HashMap::from([(MISSING.to_owned(), 1)]))
     }
 }
 
@@ -48,12 +49,18 @@ impl Names {
     }
 
     fn unique(&mut self, stem: &str, extension: &str) -> String {
-        let mut name = format!("{stem}{extension}");
-        let mut number = 1;
-        while !self.0.insert(name.to_lowercase()) {
+        let plain = format!("{stem}{extension}");
+        let mut number = self.0.get(&plain.to_lowercase()).copied().unwrap_or(0);
+        let name = loop {
             number += 1;
-            name = format!("{stem} ({number}){extension}");
-        }
+            let name =
+                if number == 1 { plain.clone() } else { format!("{stem} ({number}){extension}") };
+            if !self.0.contains_key(&name.to_lowercase()) {
+                break name;
+            }
+        };
+        self.0.insert(name.to_lowercase(), 1);
+        self.0.insert(plain.to_lowercase(), number);
         name
     }
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::base64_file::{Base64Error, Base64File};
 use crate::error::ApiError;
+use crate::routes::base64_file::{Base64Error, Base64File};
 use crate::routes::removebg::refusal::Refusal;
 
 /// The maximum length of a text field, in bytes.

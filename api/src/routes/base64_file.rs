@@ -16,7 +16,7 @@ const MAX_PREFIX: usize = 200;
 
 /// A file that is being decoded.
 #[derive(Default)]
-pub(super) struct Base64File {
+pub struct Base64File {
     /// Text that is not decoded yet, without whitespace.
     text: Vec<u8>,
     file: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Base64File {
 
 /// Why a file was rejected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Base64Error {
+pub enum Base64Error {
     NotBase64,
     TooLarge,
 }
