@@ -15,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -23,6 +24,9 @@ use crate::fair_budget::FairBudget;
 use crate::paced_stream::PacedStream;
 use crate::state::App;
 
+/// The most bytes of a connection that wait in the kernel to be sent. It would take megabytes, and report that it can take
+/// more only once a third of them was read: a slow reader would look like one that has stopped.
+const MAX_UNSENT: u32 = 128 << 10;
 /// How long a connection that had a request may go without another complete request head. Longer than the two minutes
 /// for which proxies keep idle connections: the proxy must close first, because only it knows that no request is on its
 /// way.
@@ -108,6 +112,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok((stream, peer)) => {
                 // Nagle's algorithm would delay small responses, above all events.
                 let _ = stream.set_nodelay(true);
+                let _ = SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT);
                 return (stream, peer);
             }
             Err(error) => {
@@ -119,5 +124,27 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_reads_slowly_lets_the_server_write_soon() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).await.expect("connected");
+        let (server, _) = accept(&listener).await;
+        // Fill all buffers on the way.
+        while timeout(Duration::from_millis(300), server.writable()).await.is_ok() {
+            let _ = server.try_write(&[0; 64 << 10]);
+        }
+        client.read_exact(&mut vec![0; 512 << 10]).await.expect("much waits");
+        let writable = timeout(Duration::from_secs(5), server.writable()).await;
+        assert!(writable.is_ok(), "half a megabyte was read, and nothing can be written");
     }
 }

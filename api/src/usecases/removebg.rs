@@ -5,6 +5,8 @@
 //! Clients give up after a while and try again, often without an idempotency key. So the key of such a request is made
 //! of its content, and a run whose client has gone is canceled.
 
+use std::net::Ipv4Addr;
+
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
@@ -17,10 +19,11 @@ use retouch_pixels::cutout::{self, CutoutFile, CutoutOptions};
 use retouch_pixels::exif::Exif;
 use sha2::{Digest, Sha256};
 
-use super::render_result::Marks;
+use super::render_result::{Marks, take_turn};
 use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
 use super::upload_image::{Metadata, sha256_of, upload_image};
 use crate::error::ApiError;
+use crate::kept::kept_with;
 use crate::state::App;
 
 /// A request to remove a background.
@@ -152,7 +155,9 @@ async fn render(
     let (width, height) = (result.width.unsigned_abs(), result.height.unsigned_abs());
     let memory = cutout::memory_bytes(width, height, &options) + result.size_bytes.unsigned_abs();
     // The run is paid for, so this waits as long as for the run.
-    let memory = app.decoders.reserve(memory, app.limits.wait()).await?;
+    let wait = app.limits.wait();
+    let turn = take_turn(app, &result, Ipv4Addr::UNSPECIFIED.into(), wait).await?;
+    let memory = app.decoders.reserve(memory, wait).await?;
     let png = app.storage.get(&result.object_key).await?;
     let marks = Marks::new(app);
     let render = move || {
@@ -165,6 +170,6 @@ async fn render(
     };
     let (cutout, memory) = app.decoders.run_in(memory, render).await?;
     let mut cutout = cutout?;
-    cutout.bytes = memory.keep_for(cutout.bytes);
+    cutout.bytes = kept_with(memory.keep_for(cutout.bytes), turn);
     Ok(cutout)
 }

@@ -21,6 +21,7 @@ use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
 use crate::kept::kept_with;
 use crate::state::App;
+use crate::turns::Turn;
 
 /// Returns a result of `user`. Results of visitors belong to nobody.
 pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<ResultImage, ApiError> {
@@ -47,9 +48,7 @@ pub async fn render_result(
 ) -> Result<FinishedFile, ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
     let wait = Duration::from_secs(app.limits.decode_wait_secs);
-    // A visitor's result belongs to nobody.
-    let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
-    let turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())??;
+    let turn = take_turn(app, result, address, wait).await?;
     let original = if finish.needs_original() || metadata == Metadata::Keep {
         Some(fetch_original(app, result, address).await?)
     } else {
@@ -85,6 +84,19 @@ pub async fn render_result(
     // With the turn, so that no caller takes the memory of all with files that it reads slowly.
     let bytes = kept_with(memory.keep_for(bytes), turn);
     Ok(FinishedFile { bytes, content_type })
+}
+
+/// Waits until the owner of a result, or a visitor at `address`, may render it.
+pub async fn take_turn(
+    app: &App,
+    result: &ResultImage,
+    address: IpAddr,
+    wait: Duration,
+) -> Result<Turn, ApiError> {
+    // A visitor's result belongs to nobody.
+    let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
+    let turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())?;
+    Ok(turn?)
 }
 
 /// Marks a file that is made from a result as the result is marked.
