@@ -266,13 +266,14 @@ pub async fn active(
 /// Returns the active jobs of `owner` and those submitted in the last minute, the oldest first. A caller that looks at
 /// least once a minute misses no job, however quickly it ends.
 pub async fn active_or_recent(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Job>> {
-    // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones.
+    // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones. It
+    // is the time of an API process, whose clock may be minutes behind that of the database.
     let ids = sqlx::query_scalar!(
         r#"select id as "id!: JobId" from jobs where owner_id = $1 and state in ('queued', 'running')
            union
            select id from jobs
-           where owner_id = $1
-             and id > (lpad(to_hex((extract(epoch from now() - interval '1 minute') * 1000)::bigint), 12, '0')
+           where owner_id = $1 and created_at > now() - interval '1 minute'
+             and id > (lpad(to_hex((extract(epoch from now() - interval '10 minutes') * 1000)::bigint), 12, '0')
                        || repeat('0', 20))::uuid"#,
         owner.uuid(),
     )

@@ -172,11 +172,13 @@ pub async fn delete(
     // Deleting the result also changes the row of an image that was made from it, and that of its job. Whoever deletes
     // images, such as the janitor, locks them first, then changes their jobs, then their results.
     sqlx::query!(
-        "select id from images where made_from_result = $1 and owner_id = $2 for no key update",
+        "select id from images
+         where (made_from_result = $1 or id = (select image_id from results where id = $1)) and owner_id = $2
+         order by id for no key update",
         id.uuid(),
         owner.uuid(),
     )
-    .fetch_optional(&mut *tx)
+    .fetch_all(&mut *tx)
     .await?;
     sqlx::query!(
         "select id from jobs where id = (select job_id from results where id = $1 and owner_id = $2) for update",

@@ -76,7 +76,7 @@ pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
     // In pages, to hold no lock for long.
     loop {
         let page = sqlx::query!(
-            // The first condition is that of an index.
+            // The first condition must match the index `jobs_to_delete`.
             "delete from jobs where id in (
                  select id from jobs j
                  where (state in ('failed', 'cancelled') or (state = 'done' and cost = 0 and image_id is null))
