@@ -129,22 +129,19 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt;
-
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_reads_slowly_lets_the_server_write_soon() {
+    async fn the_kernel_takes_little_for_a_client_that_does_not_read() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let mut client = TcpStream::connect(address).await.expect("connected");
+        let _client = TcpStream::connect(address).await.expect("connected");
         let (server, _) = accept(&listener).await;
-        // Fill all buffers on the way.
+        let mut taken = 0;
         while timeout(Duration::from_millis(300), server.writable()).await.is_ok() {
-            let _ = server.try_write(&[0; 64 << 10]);
+            taken += server.try_write(&[0; 8 << 10]).unwrap_or(0);
         }
-        client.read_exact(&mut vec![0; 512 << 10]).await.expect("much waits");
-        let writable = timeout(Duration::from_secs(5), server.writable()).await;
-        assert!(writable.is_ok(), "half a megabyte was read, and nothing can be written");
+        // Without the limit, about three megabytes.
+        assert!((128 << 10..1 << 20).contains(&taken), "{taken} bytes");
     }
 }
