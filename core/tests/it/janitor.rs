@@ -405,10 +405,10 @@ async fn a_result_can_be_deleted_while_the_janitor_deletes_its_image(pool: PgPoo
     claim(&pool, worker).await.unwrap();
     jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
     let result = results::for_job(&pool, job).await.unwrap()[0].id;
-    // Deleting an image changes its jobs first and then deletes their results.
+    // Whoever deletes an image locks it first, then changes its jobs, then deletes their results.
     let mut connection = pool.acquire().await.unwrap();
     let mut janitor = connection.begin().await.unwrap();
-    sqlx::query("select from jobs for update").execute(&mut *janitor).await.unwrap();
+    sqlx::query("select from images for update").execute(&mut *janitor).await.unwrap();
     let deleting = tokio::spawn({
         let pool = pool.clone();
         async move { results::delete(&pool, ada, ToolName::RemoveBackground, result).await }
