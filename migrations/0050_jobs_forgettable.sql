@@ -1,3 +1,3 @@
 -- no-transaction
--- The index before, which also had all free runs of images that exist.
+-- Drops the index that `jobs_to_delete` replaces.
 drop index concurrently if exists jobs_forgettable;

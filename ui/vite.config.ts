@@ -21,7 +21,7 @@ export default defineConfig(({ mode, command }) => ({
   resolve: {
     alias: [
       { find: '@', replacement: fileURLToPath(new URL('./src', import.meta.url)) },
-      // konva's animations between two states, 2 kB that the editor has no use for.
+      // Leaves out konva's animations (2 kB), which the editor does not use.
       {
         find: './Tween.js',
         replacement: fileURLToPath(new URL('./src/features/mask/no-tween.ts', import.meta.url)),

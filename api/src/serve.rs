@@ -24,8 +24,8 @@ use crate::fair_budget::FairBudget;
 use crate::paced_stream::PacedStream;
 use crate::state::App;
 
-/// The most bytes of a connection that wait in the kernel to be sent. It would take megabytes, and report that it can take
-/// more only once a third of them was read: a slow reader would look like one that has stopped.
+/// The most unsent bytes that the kernel buffers for a connection. By default, it buffers megabytes and reports room only
+/// after sending a third of them, so a slow reader would look as if it had stopped.
 const MAX_UNSENT: u32 = 128 << 10;
 /// How long a connection that had a request may go without another complete request head. Longer than the two minutes
 /// for which proxies keep idle connections: the proxy must close first, because only it knows that no request is on its

@@ -70,7 +70,7 @@ impl Visitors {
 pub struct Visitor {
     /// Stands for the address.
     pub pseudonym: String,
-    /// Stands for the /48 network around an IPv6 address, which is what one site gets: anybody can have 65,536 addresses.
+    /// Stands for the /48 network of an IPv6 address. One site usually gets a /48, which is 65,536 visitors.
     pub site: Option<String>,
 }
 

@@ -8,13 +8,13 @@
 //! | prompts of jobs whose image or result was deleted | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
 //! | objects that no row refers to, after 24 hours | hourly, in one worker |
-//! | unfinished uploads, after 24 hours | hourly, in one worker, like all that follows |
-//! | unpaid orders, which expire | hourly |
-//! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly |
-//! | masks of failed jobs, after 7 days | hourly |
-//! | deliveries to webhooks, after 14 days or 1,000 newer ones | hourly |
-//! | identity hashes of deleted accounts, after 12 months | hourly |
-//! | the text of payment messages that belong to no order, after 30 days | hourly |
+//! | unfinished uploads, after 24 hours | hourly, in one worker |
+//! | unpaid orders, which expire | hourly, in one worker |
+//! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly, in one worker |
+//! | masks of failed jobs, after 7 days | hourly, in one worker |
+//! | deliveries to webhooks, after 14 days or 1,000 newer ones | hourly, in one worker |
+//! | identity hashes of deleted accounts, after 12 months | hourly, in one worker |
+//! | the text of payment messages that belong to no order, after 30 days | hourly, in one worker |
 //!
 //! Other messages of the payment provider are kept.
 
@@ -36,8 +36,8 @@ const ROUND: Duration = Duration::from_secs(10);
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
 /// How often one of the processes runs the hourly tasks, and looks for orphans.
 const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
-/// How long a task of a round may take before it is interrupted: by a connection that fell silent, or by more work than the
-/// other tasks should wait for. The next round continues.
+/// How long a task of a round may take before it is interrupted, so that neither a silent connection nor a long task holds up
+/// the others. The next round continues.
 const TASK_LIMIT: Duration = Duration::from_mins(2);
 /// The same for all hourly tasks together.
 const HOURLY_LIMIT: Duration = Duration::from_hours(3);

@@ -254,7 +254,7 @@ impl State {
 
     fn stop_waiting(&mut self, id: u64) {
         self.waiting.retain(|waiting| waiting.id != id);
-        // While more is held than may be, some must give way whether or not anybody waits.
+        // Above the limit, models must give way whether or not anybody waits.
         if self.over_since.is_none() {
             self.ask_nobody();
         }

@@ -120,7 +120,7 @@ impl ModelArgs {
 
     /// Starts ONNX Runtime.
     pub fn runtime(&self) -> Result<Runtime, SessionError> {
-        // Rayon's own pool, on which models compute that are no nets. Only the first call of a process starts it.
+        // The built-in fill computes on Rayon's global pool, not on the pixel threads. Fails if the pool already exists.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(self.threads()).build_global();
         Runtime::start(self.runtime_settings())
     }

@@ -145,7 +145,7 @@ impl Leases {
         let jobs: Vec<JobId> = held.keys().copied().collect();
         let renewed = jobs::renew(pool, worker, &jobs, lease).await?;
         for (_, lost) in held.iter().filter(|(job, _)| !renewed.contains(job)) {
-            // The attempt that was asked about: it may have ended since, and the next one begun here.
+            // Not `revoke`: the next attempt may have begun here since, and would lose its token instead.
             lost.cancel();
         }
         Ok(())

@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::body::IncomingBody;
 
-/// The most bytes that may arrive before the headers of the next field are complete. The parser searches them from the
-/// beginning whenever some arrive.
+/// The most bytes that may arrive before the headers of the next field are complete. Each time bytes arrive, the parser
+/// searches all of them again.
 const MAX_HEADERS: usize = 128 << 10;
 
 /// A form that is being received.
@@ -23,7 +23,7 @@ pub struct FormData {
     consumed: usize,
 }
 
-/// A field of a form. Whoever does not read it to its end must [skip](Self::skip) it.
+/// A field of a form. Read its value to the end, or [skip](Self::skip) it.
 pub struct FormField<'a> {
     field: Field<'a>,
     consumed: &'a mut usize,

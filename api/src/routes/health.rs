@@ -85,7 +85,7 @@ pub async fn readyz(
     State(app): State<App>,
     ClientAddress(address): ClientAddress,
 ) -> (StatusCode, Json<Readiness>) {
-    // Names, versions, and paths are nobody else's business.
+    // Names, versions, and paths would help an attacker.
     let shows_details = is_private(address);
     let (postgres, redis, storage) =
         tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());

@@ -40,7 +40,7 @@ pub async fn page_headers(request: Request, next: Next) -> Response {
     let is_below = |root: &str| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    // Programs that look for metadata take a page for an answer, and only look elsewhere after a 404.
+    // MCP clients would take the page for metadata; after a 404 they look elsewhere.
     if is_below("/api") || is_below("/v1.0") || is_below("/.well-known") {
         return fallback::no_such_path(path);
     }

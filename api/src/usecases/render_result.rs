@@ -81,7 +81,7 @@ pub async fn render_result(
     };
     let (file, memory) = app.decoders.run_in(memory, render).await?;
     let FinishedFile { bytes, content_type } = file?;
-    // With the turn, so that no caller takes the memory of all with files that it reads slowly.
+    // Keeps the turn until the file is sent, so that a caller who reads slowly cannot take all the memory.
     let bytes = kept_with(memory.keep_for(bytes), turn);
     Ok(FinishedFile { bytes, content_type })
 }

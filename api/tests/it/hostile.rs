@@ -281,7 +281,7 @@ async fn a_few_addresses_cannot_block_the_uploads_of_all(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_form_in_which_no_field_begins_is_refused_early(pool: PgPool) {
+async fn a_form_without_a_field_header_is_refused_early(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let mut caller = TcpStream::connect(app.listen().await).await.unwrap();
     let head = "POST /api/verify HTTP/1.1\r\nHost: test\r\nContent-Length: 20000000\r\n\

@@ -188,7 +188,7 @@ pub async fn suspects(
 ) -> sqlx::Result<Suspects> {
     let ((tools, tiers), modes) = (columns(classes), names(modes));
     let waiting = sqlx::query!(
-        // Without the hint, Postgres reads the whole queue first, because the question has four parts.
+        // Otherwise Postgres reads the whole queue, because the query refers to `ready` four times.
         r#"with ready as not materialized (
                select s.tier, s.losses, s.run_after
                from jobs s join unnest($1::text[], $2::text[]) as class (tool, tier)

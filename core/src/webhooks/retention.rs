@@ -19,7 +19,7 @@ pub async fn delete_old(pool: &PgPool) -> sqlx::Result<u64> {
     .execute(pool)
     .await?;
     let (mut deleted, mut webhook) = (0, None);
-    // One webhook at a time: each has few deliveries, all of them together too many for one statement.
+    // One webhook at a time, because a statement over all deliveries can run into its timeout.
     while let Some(next) = webhook_after(pool, webhook).await? {
         loop {
             let batch = delete_some(pool, next).await?;

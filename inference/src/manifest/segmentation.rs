@@ -131,7 +131,7 @@ impl PictureInput {
 
     /// Stretches the levels of a picture of low contrast, in which nets find little. `bytes` is what [`Self::to_bytes`] made
     /// of a picture of this width and height.
-    pub fn clear(&self, bytes: &Array4<u8>, picture: (u32, u32)) -> Array4<u8> {
+    pub fn stretched(&self, bytes: &Array4<u8>, picture: (u32, u32)) -> Array4<u8> {
         let frame = self.framing().frame(picture, (self.width, self.height));
         levels::stretched(bytes, &frame).unwrap_or_else(|| bytes.clone())
     }

@@ -122,8 +122,8 @@ impl EngineBuilder {
     }
 }
 
-/// Returns whether ONNX Runtime says that the engine in the folder is of another version of `TensorRT`. It never replaces
-/// such an engine, and finds it at every start.
+/// Returns whether ONNX Runtime refused a cached engine because another version of `TensorRT` built it. ONNX Runtime never
+/// replaces such an engine.
 pub(super) fn is_of_another_version(message: &str) -> bool {
     message.contains("could not deserialize engine from cache")
 }

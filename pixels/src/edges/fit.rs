@@ -253,8 +253,8 @@ fn plane_residual(cells: [[f32; 2 * REACH + 1]; 2 * REACH + 1]) -> f32 {
 
 /// Solves a symmetric, positive definite system. The matrix is given by its upper triangle, in the order of [`PAIRS`].
 ///
-/// By an LDL decomposition, which is exact to a few digits even for a gray picture, whose three channels differ by the regularization
-/// alone; the cofactors of Cramer's rule cancel there.
+/// An LDL decomposition stays accurate for gray pictures, whose channels differ only by the regularization. Cramer's rule
+/// loses most digits there.
 fn solve([rr, rg, rb, gg, gb, bb]: [f32; 6], [r, g, b]: [f32; 3]) -> [f32; 3] {
     let (of_red, of_red_in_blue) = (rg / rr, rb / rr);
     let green = gg - rg * of_red;

@@ -199,7 +199,7 @@ impl Search<'_> {
             .run(move || {
                 let side = contract.input.width.max(contract.input.height);
                 let cut = scene.cut(region, side);
-                contract.input.clear(&contract.input.to_bytes(&cut), (cut.width, cut.height))
+                contract.input.stretched(&contract.input.to_bytes(&cut), (cut.width, cut.height))
             })
             .await?;
         let output = self.model.infer(input).await?.output.into_maps()?;

@@ -86,7 +86,7 @@ pub async fn remove_background(
             let seen = picture.alpha.is_some().then(|| picture.clone().on_gray());
             let input = contract.input.to_bytes(seen.as_ref().unwrap_or(&picture));
             // Edges and colors are those of the picture itself.
-            let clear = contract.input.clear(&input, (picture.width, picture.height));
+            let clear = contract.input.stretched(&input, (picture.width, picture.height));
             Ok((contract, picture, seen, input, clear))
         })
         .await?;

@@ -1,3 +1,3 @@
-/** In place of konva's module of this name, which `vite.config.ts` leaves out. */
+/** Replaces konva's `Tween.js` in the build; see `vite.config.ts`. */
 export const Tween = undefined;
 export const Easings = undefined;
