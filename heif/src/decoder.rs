@@ -78,15 +78,10 @@ fn decode(library: &str, memory_bytes: u64, cpu_secs: u64) -> Ended {
 }
 
 fn picture(decoded: Decoded) -> Picture {
-    let Decoded { width, height, samples, icc, nclx } = decoded;
-    let (rgba, icc) = match (samples, nclx) {
-        (Samples::Deep { pairs, bits }, Some(nclx)) => (nclx.tone_map(&pairs, bits), None),
-        (Samples::Deep { pairs, .. }, None) => {
-            (pairs.as_chunks::<2>().0.iter().map(|pair| pair[1]).collect(), icc)
-        }
-        (Samples::Shallow(rgba), nclx) => {
-            (rgba, icc.or_else(|| nclx.and_then(crate::library::Nclx::profile)))
-        }
+    let Decoded { width, height, samples } = decoded;
+    let (rgba, icc) = match samples {
+        Samples::Deep { pairs, bits, nclx } => (nclx.tone_map(&pairs, bits), None),
+        Samples::Shallow { rgba, icc, nclx } => (rgba, icc.or_else(|| nclx?.profile())),
     };
     Picture::from_rgba(width, height, rgba, icc)
 }

@@ -101,19 +101,22 @@ pub struct Decoded {
     pub width: u32,
     pub height: u32,
     pub samples: Samples,
-    pub icc: Option<Vec<u8>>,
-    pub nclx: Option<Nclx>,
 }
 
 /// RGBA with straight alpha, rows without padding.
 pub enum Samples {
     /// Of 8 bits.
-    Shallow(Vec<u8>),
-    /// Of more bits, in little-endian pairs of bytes.
+    Shallow {
+        rgba: Vec<u8>,
+        icc: Option<Vec<u8>>,
+        nclx: Option<Nclx>,
+    },
+    /// Of high dynamic range, in little-endian pairs of bytes.
     Deep {
         pairs: Vec<u8>,
         /// 9 to 16.
         bits: u32,
+        nclx: Nclx,
     },
 }
 
@@ -178,13 +181,15 @@ impl LibHeif {
             let mut handle = null_mut();
             succeeded(&(heif.heif_context_get_primary_image_handle)(context, &raw mut handle))?;
             let nclx = self.nclx(handle);
-            let is_hdr = nclx.is_some_and(Nclx::is_hdr);
+            let hdr = nclx.filter(|nclx| nclx.is_hdr());
             let options = (heif.heif_decoding_options_alloc)();
             if let Some(options) = options.as_mut().filter(|options| options.version >= 2) {
-                options.convert_hdr_to_8bit = u8::from(!is_hdr);
+                options.convert_hdr_to_8bit = u8::from(hdr.is_none());
             }
-            let chroma =
-                if is_hdr { CHROMA_INTERLEAVED_RRGGBBAA_LE } else { CHROMA_INTERLEAVED_RGBA };
+            let chroma = match hdr {
+                Some(_) => CHROMA_INTERLEAVED_RRGGBBAA_LE,
+                None => CHROMA_INTERLEAVED_RGBA,
+            };
             let mut image = null_mut();
             succeeded(&(heif.heif_decode_image)(
                 handle,
@@ -193,23 +198,29 @@ impl LibHeif {
                 chroma,
                 options,
             ))?;
-            let (width, height, mut samples) = self.samples(image, is_hdr)?;
-            if (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0 {
-                match &mut samples {
-                    Samples::Shallow(rgba) => unmultiply(rgba),
-                    Samples::Deep { pairs, bits } => unmultiply_deep(pairs, *bits),
+            let (width, height, bits, mut bytes) = self.copy(image, hdr.is_some())?;
+            let is_premultiplied = (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0;
+            let samples = if let Some(nclx) = hdr {
+                if is_premultiplied {
+                    unmultiply_deep(&mut bytes, bits);
                 }
-            }
-            Ok(Decoded { width, height, samples, icc: self.icc(handle), nclx })
+                Samples::Deep { pairs: bytes, bits, nclx }
+            } else {
+                if is_premultiplied {
+                    unmultiply(&mut bytes);
+                }
+                Samples::Shallow { rgba: bytes, icc: self.icc(handle), nclx }
+            };
+            Ok(Decoded { width, height, samples })
         }
     }
 
-    /// Copies the samples without padding.
-    unsafe fn samples(
+    /// Returns the width, the height, the bits of a sample, and the samples without padding.
+    unsafe fn copy(
         &self,
         image: *const c_void,
         is_deep: bool,
-    ) -> Result<(u32, u32, Samples), DecodeError> {
+    ) -> Result<(u32, u32, u32, Vec<u8>), DecodeError> {
         let heif = &self.0;
         // SAFETY: as the caller promises, the image is libheif's. A plane has `height` rows of `stride` bytes.
         unsafe {
@@ -235,12 +246,7 @@ impl LibHeif {
             for y in 0..height as usize {
                 bytes.extend_from_slice(std::slice::from_raw_parts(plane.add(y * stride), row));
             }
-            let samples = if is_deep {
-                Samples::Deep { pairs: bytes, bits: bits as u32 }
-            } else {
-                Samples::Shallow(bytes)
-            };
-            Ok((width as u32, height as u32, samples))
+            Ok((width as u32, height as u32, bits as u32, bytes))
         }
     }
 
