@@ -13,9 +13,10 @@ use crate::tensor::{Element, Format, Layout, Returns, Tensors};
 pub const PICTURE: &str = "retouch_picture";
 /// The output. A map is f32 `[batch, class, row, column]`, 1 for white; a picture is bytes `[batch, row, column, 3]`.
 pub const RESULT: &str = "retouch_result";
-/// The second output of a net that returns pictures: f32 `[batch, 3, 1, 1]`, the sum of the values that the net computed for
-/// each, the least, and the largest. Bytes cannot hold values outside black and white. The sum is not finite if one of
-/// the values is not, which the least and the largest need not show.
+/// The second output of a net that returns pictures: f32 `[batch, 3, 1, 1]`, the mean of the values that the net computed for
+/// each, the least, and the largest. Bytes cannot hold values outside black and white. The mean is not finite if one of
+/// the values is not, which the least and the largest need not show. Their sum would not fit into half precision, in which
+/// an engine may compute.
 pub const EXTREMES: &str = "retouch_extremes";
 
 /// The prefix of all other names that are added.
@@ -25,10 +26,8 @@ const ADDED: &str = "retouch_added_";
 const BROADCASTS: i64 = 8;
 /// Since this version of ONNX, `Unsqueeze` takes its axes as an input.
 const AXES_OF_UNSQUEEZE: i64 = 13;
-/// Since this version of ONNX, `ReduceMax` and `ReduceMin` take their axes as an input.
+/// Since this version of ONNX, `ReduceMax`, `ReduceMin`, and `ReduceMean` take their axes as an input.
 const AXES_OF_REDUCE: i64 = 18;
-/// The same for `ReduceSum`.
-const AXES_OF_SUM: i64 = 13;
 
 /// From `[batch, row, column, channel]` to `[batch, channel, row, column]`.
 const CHANNELS_FIRST: [i64; 4] = [0, 3, 1, 2];
@@ -105,7 +104,7 @@ impl<'a> Rewrite<'_, 'a> {
                 values = self.apply("Div", &values, &[], &[constant]);
             }
             Divisor::Max => {
-                let largest = self.reduce("ReduceMax", AXES_OF_REDUCE, &values);
+                let largest = self.reduce("ReduceMax", &values);
                 // At least 1, so that a black picture stays black.
                 let largest = self.apply("Max", &largest, &[], &[1.0]);
                 values = self.node("Div", &[&values, &largest]);
@@ -142,10 +141,10 @@ impl<'a> Rewrite<'_, 'a> {
                 self.graph.outputs = vec![Port::new(RESULT, FLOAT, &[])];
             }
             Returns::Picture => {
-                let sum = self.reduce("ReduceSum", AXES_OF_SUM, &values);
-                let least = self.reduce("ReduceMin", AXES_OF_REDUCE, &values);
-                let largest = self.reduce("ReduceMax", AXES_OF_REDUCE, &values);
-                let joined = Node::new("Concat", &[&sum, &least, &largest], EXTREMES);
+                let mean = self.reduce("ReduceMean", &values);
+                let least = self.reduce("ReduceMin", &values);
+                let largest = self.reduce("ReduceMax", &values);
+                let joined = Node::new("Concat", &[&mean, &least, &largest], EXTREMES);
                 self.graph.nodes.push(joined.with_integer("axis", 1));
                 let level = 255.0 / tensors.white;
                 if !changes_nothing(level, 1.0) {
@@ -180,9 +179,9 @@ impl<'a> Rewrite<'_, 'a> {
     }
 
     /// Reduces each input of a batch to one value, `[batch, 1, 1, 1]`.
-    fn reduce(&mut self, kind: &'static str, takes_axes_since: i64, values: &str) -> String {
+    fn reduce(&mut self, kind: &'static str, values: &str) -> String {
         let name = self.name();
-        let node = if self.opset >= takes_axes_since {
+        let node = if self.opset >= AXES_OF_REDUCE {
             let axes = self.name();
             self.graph.add_integers(&axes, &AXES);
             Node::new(kind, &[values, &axes], &name)
@@ -329,7 +328,7 @@ mod tests {
         let picture = tensors(Element::F32, Layout::Nchw, Returns::Picture);
         for (tensors, kind, since) in [
             (map, "Unsqueeze", AXES_OF_UNSQUEEZE),
-            (picture, "ReduceSum", AXES_OF_SUM),
+            (picture, "ReduceMean", AXES_OF_REDUCE),
             (picture, "ReduceMin", AXES_OF_REDUCE),
             (picture, "ReduceMax", AXES_OF_REDUCE),
         ] {

@@ -41,9 +41,8 @@ impl OutputReader {
                 let extremes: Vec<_> =
                     extremes.try_extract_array::<f32>()?.iter().copied().collect();
                 let of_white = |value: f32| value / self.white;
-                let extremes = extremes.as_chunks::<3>().0.iter().map(|[sum, least, largest]| {
-                    let is_finite = sum.is_finite();
-                    is_finite
+                let extremes = extremes.as_chunks::<3>().0.iter().map(|[mean, least, largest]| {
+                    mean.is_finite()
                         .then(|| Extremes { least: of_white(*least), largest: of_white(*largest) })
                 });
                 Ok(Output::Pictures { samples, extremes: extremes.collect() })
