@@ -106,11 +106,7 @@ pub struct Decoded {
 /// RGBA with straight alpha, rows without padding.
 pub enum Samples {
     /// Of 8 bits.
-    Shallow {
-        rgba: Vec<u8>,
-        icc: Option<Vec<u8>>,
-        nclx: Option<Nclx>,
-    },
+    Shallow { rgba: Vec<u8>, icc: Option<Vec<u8>>, nclx: Option<Nclx> },
     /// Of high dynamic range, in little-endian pairs of bytes.
     Deep {
         pairs: Vec<u8>,
