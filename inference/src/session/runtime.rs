@@ -445,7 +445,8 @@ fn select_device(
     }
 }
 
-/// Computes a convolution on a device. Attaching CUDA does not load cuDNN; the first convolution does.
+/// Runs a small model on a device. Attaching CUDA neither loads cuDNN nor shows whether the library has kernels for the
+/// card.
 fn probe(
     environment: &ort::environment::Environment,
     settings: &RuntimeSettings,
@@ -454,7 +455,7 @@ fn probe(
     let compute = || -> ort::Result<()> {
         let mut session = OrtSession::builder(environment)?
             .with_execution_providers(execution_providers(device, &settings.gpu, false))?
-            .commit_from_memory(&onnx::probe::convolution())?;
+            .commit_from_memory(&onnx::probe::model())?;
         let input = Array4::<f32>::zeros(onnx::probe::SHAPE);
         session.run(ort::inputs![TensorRef::from_array_view(input.view())?])?;
         Ok(())

@@ -1,6 +1,7 @@
 //! Checks the driver, the GPUs, and the libraries that ONNX Runtime needs for CUDA.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +15,9 @@ use crate::commands::hardware;
 const OLDEST_DRIVER: u32 = 580;
 /// The lowest compute capability that CUDA 13 supports (Turing).
 const OLDEST_CAPABILITY: f32 = 7.5;
+/// The compute capabilities, up to but not including the last, that the published ONNX Runtime 1.31 has no kernels for
+/// (B200, Thor). It has code for 7.5, 8.x, 9.0, and 12.x, and none that a driver could compile for others.
+const WITHOUT_KERNELS: Range<f32> = 10.0..12.0;
 
 /// Returns the library with which ONNX Runtime 1.31 builds engines.
 const fn engine_library(builder: EngineBuilder) -> &'static str {
@@ -151,6 +155,11 @@ fn gpu(line: &str) -> Finding {
         );
         return Finding::bad(text, advice);
     }
+    if capability.parse().is_ok_and(|capability| WITHOUT_KERNELS.contains(&capability)) {
+        return Finding::note(format!(
+            "{text}; the published ONNX Runtime 1.31 has no kernels for it, so ORT_DYLIB_PATH must name one built for it"
+        ));
+    }
     Finding::good(text)
 }
 
@@ -265,6 +274,12 @@ mod tests {
         assert_eq!(new, Finding::good(text));
         let old = gpu("1, Tesla V100-SXM2-16GB, 7.0, 16384 MiB, 4 MiB").to_string();
         assert!(old.contains("WRONG") && old.contains("7.5 or newer"), "{old}");
+        for (capability, has_kernels) in
+            [("8.6", true), ("10.0", false), ("11.0", false), ("12.0", true)]
+        {
+            let found = gpu(&format!("0, NVIDIA Thing, {capability}, 1 MiB, 0 MiB")).to_string();
+            assert_eq!(!found.contains("no kernels"), has_kernels, "{found}");
+        }
         let unknown = gpu("0, NVIDIA Thing, [N/A], 1 MiB, 0 MiB").to_string();
         assert!(unknown.contains("ok"), "{unknown}");
     }
