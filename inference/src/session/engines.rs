@@ -42,7 +42,10 @@ impl EngineSettings {
     /// # Errors
     /// If they do not work. The message names a missing one.
     pub(super) fn probe(&self, environment: &Environment) -> Result<(), SessionError> {
-        let Some(provider) = self.builder.provider(&self.folder, "", None) else { return Ok(()) };
+        // Any key will do, but ONNX Runtime refuses an empty one.
+        let Some(provider) = self.builder.provider(&self.folder, "probe", None) else {
+            return Ok(());
+        };
         let attach = || -> ort::Result<()> {
             OrtSession::builder(environment)?.with_execution_providers([provider])?;
             Ok(())
