@@ -92,9 +92,6 @@ pub struct ModelArgs {
     /// Keep the channels of convolutions innermost on a GPU.
     #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub channels_last: bool,
-    /// Let cuDNN add the bias within a convolution, to measure what that gains.
-    #[arg(long, hide = true)]
-    pub fuse_bias: bool,
     /// The most pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU, 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub batch: Option<u32>,
@@ -143,7 +140,6 @@ impl ModelArgs {
                 tf32: self.tf32,
                 precision: self.precision,
                 channels_last: self.channels_last,
-                fuses_bias: self.fuse_bias,
             },
             batching: Batching {
                 max_inputs: self.batch.map(|most| most as usize),

@@ -483,7 +483,8 @@ fn execution_providers(
                 .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
                 .with_tf32(gpu.tf32)
                 .with_prefer_nhwc(gpu.channels_last)
-                .with_fuse_conv_bias(gpu.fuses_bias)
+                // ONNX Runtime 1.31 adds the bias to memory that it does not clear when the shape stays the same.
+                .with_fuse_conv_bias(false)
                 .with_cuda_graph(graphs);
             let cuda = match gpu.memory_limit_bytes {
                 Some(limit) => cuda.with_memory_limit(limit),

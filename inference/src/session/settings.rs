@@ -58,7 +58,6 @@ pub enum PrecisionPolicy {
 
 /// How sessions use a GPU.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "switches of the execution provider")]
 pub struct GpuSettings {
     /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
@@ -79,8 +78,6 @@ pub struct GpuSettings {
     pub precision: PrecisionPolicy,
     /// Whether convolutions keep channels innermost, as tensor cores want them. Gains most in 16 bits.
     pub channels_last: bool,
-    /// Whether cuDNN adds the bias within a convolution instead of after it. It compiles such kernels for each shape.
-    pub fuses_bias: bool,
 }
 
 impl Default for GpuSettings {
@@ -94,7 +91,6 @@ impl Default for GpuSettings {
             tf32: true,
             precision: PrecisionPolicy::Manifest,
             channels_last: false,
-            fuses_bias: false,
         }
     }
 }
