@@ -117,8 +117,8 @@ fn models_wait_in_the_order_in_which_they_asked() {
     holder.acquire(6, || true).unwrap();
     let order = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        // The second one would fit beside the holder, but must not overtake.
-        for (name, bytes) in [("large", 8), ("small", 2)] {
+        // The second one would fit beside the holder, but must not overtake. It does not fit beside the first.
+        for (name, bytes) in [("large", 8), ("small", 3)] {
             let (memory, order) = (&memory, &order);
             let waiting = memory.0.lock().waiting.len();
             scope.spawn(move || {
