@@ -111,8 +111,8 @@ impl Net {
         part: &'static str,
         runtime: &Runtime,
     ) -> Result<Self, DiffusionError> {
-        // No CUDA graphs: the kernels of `Concat` and `Split` read addresses from pinned host memory, which ONNX Runtime
-        // frees after the recording and gives to the inputs of the next painting.
+        // No CUDA graphs: up to ONNX Runtime 1.30, recorded kernels of `Concat` and `Split` read addresses from host memory
+        // that was freed after the recording. Whether 1.31 keeps it for all of them has not been tried on a card.
         Self::open_keeping(folder, part, runtime, runtime.keeping())
     }
 
@@ -187,19 +187,9 @@ impl Net {
             };
             Ok((port.name.clone(), tensor))
         });
-        let changing = changing.iter().map(|(port, values)| {
-            let tensor = match &self.bound {
-                Some(bound) => {
-                    let element = onnx_type(&port.element)?;
-                    let mut tensor =
-                        bound.host_input(&self.session, element, values.shape().to_vec())?;
-                    fill(&mut tensor, values, &port.element)?;
-                    tensor
-                }
-                None => cast(values, &port.element)?,
-            };
-            Ok((port.name.clone(), tensor))
-        });
+        let changing = changing
+            .iter()
+            .map(|(port, values)| Ok((port.name.clone(), cast(values, &port.element)?)));
         let held = fixed.collect::<ort::Result<_>>().and_then(|fixed| {
             Ok(HeldInputs {
                 number: self.prepared,

@@ -1,16 +1,15 @@
 //! Bound runs of a net with several inputs, most of which stay the same for many runs: the denoising net of a pipeline.
 //!
-//! As in [`super::io_binding`], each set of shapes has its inputs and its output on the device, allocated once, and pinned
-//! host memory to copy from and to. Inputs that do not change are copied when they are new, the others in every run.
+//! As in [`super::io_binding`], each set of shapes has its inputs and its output on the device, allocated once, and host
+//! memory to copy the output to. Inputs that do not change are copied when they are new, the others in every run.
 
 use std::time::{Duration, Instant};
 
-use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
 use super::device;
-use super::kept::{Keeping, KeptShapes, Memory};
+use super::kept::{Keeping, KeptShapes, on_device, on_host};
 use crate::device::Device;
 
 /// A tensor and the input that it is for.
@@ -36,29 +35,19 @@ impl HeldInputs {
 
 /// The kept tensors of a net, by the shapes of its inputs.
 pub struct BoundRuns {
-    memory: Memory,
+    device: Device,
     kept: KeptShapes<BoundRun>,
 }
 
 impl BoundRuns {
     /// Creates the empty bindings of a net on `device`; `None` if its session keeps nothing.
     pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
-        Some(Self { memory: Memory(device), kept: KeptShapes::new(keeping)? })
+        Some(Self { device, kept: KeptShapes::new(keeping)? })
     }
 
     /// Returns the number of sets of shapes with kept tensors.
     pub const fn len(&self) -> usize {
         self.kept.len()
-    }
-
-    /// Allocates host memory for an input that changes.
-    pub fn host_input(
-        &self,
-        session: &OrtSession,
-        element: TensorElementType,
-        shape: Vec<usize>,
-    ) -> ort::Result<DynTensor> {
-        self.memory.on_host(session, MemoryType::CPUInput, element, shape)
     }
 
     /// Runs on the tensors kept for these shapes. Returns the output, as `read` reads it, and the duration; `None` if there
@@ -100,8 +89,8 @@ impl BoundRuns {
         check: impl FnOnce(&DynTensor) -> ort::Result<()>,
     ) -> ort::Result<()> {
         let _device = device::share();
-        let (memory, like) = (self.memory, (output, element, shape.to_vec()));
-        let bind = |options| BoundRun::new(session, memory, inputs, like, options);
+        let (device, like) = (self.device, (output, element, shape.to_vec()));
+        let bind = |options| BoundRun::new(session, device, inputs, like, options);
         let Some(run) = self.kept.add(bind)? else { return Ok(()) };
         run.run(session, inputs)?;
         check(&run.host_output)
@@ -124,7 +113,7 @@ struct BoundRun {
 impl BoundRun {
     fn new(
         session: &OrtSession,
-        memory: Memory,
+        device: Device,
         inputs: &HeldInputs,
         (output, element, shape): (&str, TensorElementType, Vec<usize>),
         options: RunOptions,
@@ -133,11 +122,11 @@ impl BoundRun {
         let mut device_inputs = Vec::new();
         for (name, tensor) in inputs.tensors() {
             let like = tensor.shape().iter().map(|size| *size as usize).collect();
-            let kept = memory.on_device(session, *tensor.data_type(), like)?;
+            let kept = on_device(session, device, *tensor.data_type(), like)?;
             binding.bind_input(name, &kept)?;
             device_inputs.push((name.clone(), kept));
         }
-        let mut device_output = memory.on_device(session, element, shape.clone())?;
+        let mut device_output = on_device(session, device, element, shape.clone())?;
         binding.bind_output(output, &mut device_output)?;
         Ok(Self {
             binding,
@@ -146,7 +135,7 @@ impl BoundRun {
             holds: None,
             output: output.to_owned(),
             device_output,
-            host_output: memory.on_host(session, MemoryType::CPUOutput, element, shape)?,
+            host_output: on_host(element, shape)?,
         })
     }
 

@@ -1,19 +1,18 @@
 //! Input and output tensors of picture nets that stay on the device between runs (ONNX Runtime's I/O binding).
 //! [`super::bound_runs`] does the same for nets with several inputs.
 //!
-//! By default, ONNX Runtime allocates the output in every run and copies input and output through pageable host memory.
-//! Here each shape has its input and output on the device and staging buffers in pinned host memory, all allocated
-//! once. Because their addresses do not change, CUDA can record the kernels of a run and launch them as one graph.
+//! By default, ONNX Runtime allocates the output in every run, on the device and on the host. Here each shape has its input
+//! and output on both sides, all allocated once. Because their addresses do not change, CUDA can record the kernels of a
+//! run and launch them as one graph.
 
 use std::collections::VecDeque;
 
 use ndarray::Array4;
-use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
 use super::device;
-use super::kept::{Keeping, KeptShapes, MAX_SHAPES, Memory, check_same_output};
+use super::kept::{Keeping, KeptShapes, MAX_SHAPES, check_same_output, on_device, on_host};
 use super::output_reader::OutputReader;
 use crate::device::Device;
 use crate::onnx::pictures::PICTURE;
@@ -21,7 +20,7 @@ use crate::output::Output;
 
 /// The kept tensors of a net, by shape.
 pub struct ShapeBindings {
-    memory: Memory,
+    device: Device,
     kept: KeptShapes<ShapeBinding>,
     /// Recent shapes without kept tensors, the newest last.
     seen: VecDeque<[usize; 4]>,
@@ -50,7 +49,7 @@ impl ShapeBindings {
     /// host memory: the same steps run, without gain.
     pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
         Some(Self {
-            memory: Memory(device),
+            device,
             kept: KeptShapes::new(keeping)?,
             seen: VecDeque::new(),
             is_proven: false,
@@ -111,16 +110,19 @@ impl ShapeBindings {
         input: &Array4<u8>,
         output: &Output,
     ) -> ort::Result<()> {
-        if !self.is_repeated(input.dim().into()) {
+        let shape = input.dim().into();
+        if !self.is_repeated(shape) {
             return Ok(());
         }
-        let memory = self.memory;
-        let make = |options| ShapeBinding::new(session, memory, reader, (input, output), options);
-        let has_graphs = self.kept.has_graphs();
-        let Some(_device) = device::claim(has_graphs) else { return Ok(()) };
+        let records = self.kept.records();
+        // While a model loads, nothing is recorded; a later run of this shape tries again.
+        let Some(_device) = device::claim(records) else { return Ok(()) };
+        self.seen.retain(|seen| *seen != shape);
+        let make =
+            |options| ShapeBinding::new(session, self.device, reader, (input, output), options);
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // The first run of a graph records it, and the second one replays it.
-        let runs = if has_graphs { 2 } else { usize::from(!self.is_proven) };
+        let runs = if records { 2 } else { usize::from(!self.is_proven) };
         for _ in 0..runs {
             check_same_output(output, &binding.run(session, reader, input)?)?;
         }
@@ -128,26 +130,23 @@ impl ShapeBindings {
         Ok(())
     }
 
-    /// Returns whether a shape is among the recent ones. Removes it from them if so, because it will get kept tensors;
-    /// otherwise adds it.
+    /// Returns whether a shape is among the recent ones, and adds it to them.
     fn is_repeated(&mut self, shape: [usize; 4]) -> bool {
-        let before = self.seen.iter().position(|seen| *seen == shape);
-        if let Some(at) = before {
-            self.seen.remove(at);
-        } else {
+        let is_known = self.seen.contains(&shape);
+        if !is_known {
             self.seen.push_back(shape);
             if self.seen.len() > MAX_SHAPES {
                 self.seen.pop_front();
             }
         }
-        before.is_some()
+        is_known
     }
 }
 
 impl ShapeBinding {
     fn new(
         session: &OrtSession,
-        memory: Memory,
+        device: Device,
         reader: OutputReader,
         (input, output): (&Array4<u8>, &Output),
         options: RunOptions,
@@ -156,7 +155,7 @@ impl ShapeBinding {
         const FLOATS: TensorElementType = TensorElementType::Float32;
         let mut binding = session.create_binding()?;
         let shape = || input.shape().to_vec();
-        let device_input = memory.on_device(session, BYTES, shape())?;
+        let device_input = on_device(session, device, BYTES, shape())?;
         binding.bind_input(PICTURE, &device_input)?;
         let made = match output {
             Output::Maps(maps) => vec![(FLOATS, maps.shape().to_vec())],
@@ -166,16 +165,15 @@ impl ShapeBinding {
         };
         let mut outputs = Vec::new();
         for (name, (element, shape)) in reader.names().iter().zip(made) {
-            let mut on_device = memory.on_device(session, element, shape.clone())?;
-            binding.bind_output(*name, &mut on_device)?;
-            let on_host = memory.on_host(session, MemoryType::CPUOutput, element, shape)?;
-            outputs.push(KeptOutput { on_device, on_host });
+            let mut bound = on_device(session, device, element, shape.clone())?;
+            binding.bind_output(*name, &mut bound)?;
+            outputs.push(KeptOutput { on_device: bound, on_host: on_host(element, shape)? });
         }
         Ok(Self {
             shape: input.dim().into(),
             binding,
             options,
-            host_input: memory.on_host(session, MemoryType::CPUInput, BYTES, shape())?,
+            host_input: on_host(BYTES, shape())?,
             device_input,
             outputs,
         })

@@ -20,8 +20,10 @@ const TOLERANCE: f32 = 0.01;
 /// The same for a sample of a picture, in levels of 255.
 const LEVELS: u8 = 3;
 
-/// The run option that names a CUDA graph; -1 runs without one.
+/// The run option that names a CUDA graph.
 const GRAPH_OPTION: &str = "gpu_graph_id";
+/// Its value for runs without one.
+const NO_GRAPH: i32 = -1;
 
 /// What a session keeps on the device between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +63,15 @@ impl<B> KeptShapes<B> {
         self.bindings.len()
     }
 
-    /// Returns whether a binding is recorded as a CUDA graph.
-    pub const fn has_graphs(&self) -> bool {
-        self.has_graphs
+    /// Returns whether the next binding will be recorded as a CUDA graph. A recording keeps its tensors for good, so the
+    /// number of graphs is limited.
+    pub const fn records(&self) -> bool {
+        self.has_graphs && (self.graphs as usize) < MAX_SHAPES
     }
 
     /// Returns the options of an unbound run. A session that records graphs needs an explicit opt-out.
     pub fn unbound_options(&self) -> ort::Result<RunOptions> {
-        run_options(self.has_graphs.then_some(-1))
+        run_options(self.has_graphs.then_some(NO_GRAPH))
     }
 
     /// Returns the first binding that fits.
@@ -78,8 +81,8 @@ impl<B> KeptShapes<B> {
         self.bindings.last_mut()
     }
 
-    /// Adds a binding, made for runs with these options; `None` if no further graph may be recorded. The least recently
-    /// used binding makes room before.
+    /// Adds a binding, made for runs with these options; `None` if the session keeps nothing anymore. The least recently used
+    /// binding makes room before.
     ///
     /// # Errors
     /// Those of `make`.
@@ -87,21 +90,24 @@ impl<B> KeptShapes<B> {
         &mut self,
         make: impl FnOnce(RunOptions) -> ort::Result<B>,
     ) -> ort::Result<Option<&mut B>> {
-        // A recorded graph keeps its tensors for good, so the number of graphs is limited.
-        if self.is_off || self.has_graphs && self.graphs as usize >= MAX_SHAPES {
+        if self.is_off {
             return Ok(None);
         }
         if self.bindings.len() >= MAX_SHAPES {
             self.bindings.remove(0);
         }
-        self.graphs += 1;
-        let binding = make(run_options(self.has_graphs.then_some(self.graphs))?)?;
-        self.bindings.push(binding);
+        let options = if self.records() {
+            self.graphs += 1;
+            run_options(Some(self.graphs))?
+        } else {
+            self.unbound_options()?
+        };
+        self.bindings.push(make(options)?);
         Ok(self.bindings.last_mut())
     }
 
     /// Prepares for an unbound run, after which no graph can be replayed: cuDNN plans its convolutions anew for another
-    /// shape, and may unload the recorded kernels, and other kernels overwrite the pinned memory from which these read.
+    /// shape, and may unload the recorded kernels.
     pub fn prepare_unbound(&mut self) {
         if self.has_graphs {
             self.clear();
@@ -168,46 +174,25 @@ pub fn check_same_output(unbound: &Output, bound: &Output) -> ort::Result<()> {
     Ok(())
 }
 
-/// The memory of a tensor's two sides, for a net on this device. On a CPU both sides are host memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory(pub Device);
+/// Allocates a tensor on the device of a net; on a CPU, in host memory.
+pub fn on_device(
+    session: &OrtSession,
+    device: Device,
+    element: TensorElementType,
+    shape: Vec<usize>,
+) -> ort::Result<DynTensor> {
+    let device = match device {
+        Device::Cpu => AllocationDevice::CPU,
+        Device::Cuda => AllocationDevice::CUDA,
+    };
+    let memory = MemoryInfo::new(device, 0, AllocatorType::Device, MemoryType::Default)?;
+    DynTensor::new(&Allocator::new(session, memory)?, element, shape)
+}
 
-impl Memory {
-    /// Allocates a tensor on the device.
-    pub fn on_device(
-        self,
-        session: &OrtSession,
-        element: TensorElementType,
-        shape: Vec<usize>,
-    ) -> ort::Result<DynTensor> {
-        DynTensor::new(&Allocator::new(session, self.device()?)?, element, shape)
-    }
-
-    /// Allocates a tensor in host memory to copy to or from the device; it is pinned, so that the device reads and
-    /// writes it directly.
-    pub fn on_host(
-        self,
-        session: &OrtSession,
-        kind: MemoryType,
-        element: TensorElementType,
-        shape: Vec<usize>,
-    ) -> ort::Result<DynTensor> {
-        let info = match self.0 {
-            Device::Cpu => self.device()?,
-            Device::Cuda => {
-                MemoryInfo::new(AllocationDevice::CUDA_PINNED, 0, AllocatorType::Device, kind)?
-            }
-        };
-        DynTensor::new(&Allocator::new(session, info)?, element, shape)
-    }
-
-    fn device(self) -> ort::Result<MemoryInfo<'static>> {
-        let device = match self.0 {
-            Device::Cpu => AllocationDevice::CPU,
-            Device::Cuda => AllocationDevice::CUDA,
-        };
-        MemoryInfo::new(device, 0, AllocatorType::Device, MemoryType::Default)
-    }
+/// Allocates a tensor in host memory, to copy to or from the device.
+pub fn on_host(element: TensorElementType, shape: Vec<usize>) -> ort::Result<DynTensor> {
+    // Not pinned: ONNX Runtime 1.31 writes the output straight into pinned memory, and then fails to copy it to itself.
+    DynTensor::new(&Allocator::default(), element, shape)
 }
 
 #[cfg(test)]
@@ -237,9 +222,11 @@ mod tests {
             assert_eq!(kept.add(|_| Ok(shape)).unwrap(), Some(&mut { shape }));
         }
         for _ in 2..MAX_SHAPES {
+            assert!(kept.records());
             kept.add(|_| Ok('c')).unwrap();
         }
-        assert_eq!(kept.add(|_| Ok('d')).unwrap(), None, "no further recording");
+        assert!(!kept.records());
+        assert_eq!(kept.add(|_| Ok('d')).unwrap(), Some(&mut 'd'), "tensors without a graph");
         let mut tensors = self::kept(Keeping::Tensors);
         tensors.add(|_| Ok('a')).unwrap();
         tensors.prepare_unbound();
