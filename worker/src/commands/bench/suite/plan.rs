@@ -66,7 +66,7 @@ const ON_CPU: [Setting; 2] = [
     setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
 ];
 
-const ON_CUDA: [Setting; 11] = [
+const ON_CUDA: [Setting; 10] = [
     setting("CUDA", &["--device=cuda"]),
     setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
     setting("CUDA, any shape", &["--device=cuda", "--few-shapes=false"]),
@@ -74,7 +74,6 @@ const ON_CUDA: [Setting; 11] = [
     setting("CUDA, f32 without TF32", &["--device=cuda", "--tf32=false", "--precision=f32"]),
     setting("CUDA, f16", &["--device=cuda", "--precision=f16"]),
     setting("CUDA, f32", &["--device=cuda", "--precision=f32"]),
-    setting("CUDA, fused bias", &["--device=cuda", "--fuse-bias"]),
     setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
     setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
     // A graph is for one shape.
@@ -151,13 +150,13 @@ pub struct Case {
     pub model: String,
     /// How it runs.
     pub setting: Setting,
-    /// The loads, in order. Empty if the process only makes a result to compare others with.
+    /// The loads, in order. Empty if the process only makes a result, to compare others with or to be compared.
     pub loads: Vec<Load>,
 }
 
 /// Returns the cases for the models that are bound on a device and pictures of some sizes, models of paid jobs first: every
-/// model under the default setting, then the results to compare with, then the other settings with one load, and then
-/// all of them with all loads.
+/// model under the default setting, then the results to compare with and the comparison, then the other settings with one
+/// load, and then all of them with all loads.
 ///
 /// # Errors
 /// If a bound model's manifest is invalid.
@@ -202,6 +201,7 @@ pub fn cases(
     let mut cases: Vec<_> = measured.iter().map(|own| case(own, default, first)).collect();
     if default.name != REFERENCE {
         cases.extend(with_nets.iter().map(|own| case(own, ON_CPU[0], &[])));
+        cases.extend(with_nets.iter().map(|own| case(own, default, &[])));
     }
     let mut compared = Vec::new();
     for setting in others {
@@ -325,8 +325,9 @@ mod tests {
         let reference = cases.iter().position(|case| case.setting.name == REFERENCE).unwrap();
         assert!(cases[reference].loads.is_empty());
         let name = &cases[reference].model;
-        assert!(
-            cases[reference..].iter().any(|case| case.model == *name && !case.loads.is_empty())
-        );
+        let later = cases[reference..].iter().filter(|case| case.model == *name);
+        let later: Vec<_> =
+            later.map(|case| (case.setting.name, case.loads.is_empty())).take(3).collect();
+        assert_eq!(later, [(REFERENCE, true), ("CUDA", true), (ON_CUDA[1].name, false)]);
     }
 }
