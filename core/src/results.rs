@@ -166,6 +166,7 @@ pub async fn delete(
     id: ResultId,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
+    // Not `users::lock`: whoever deletes an image holds it while Postgres locks the key of its owner.
     sqlx::query!("select id from users where id = $1 for no key update", owner.uuid())
         .fetch_optional(&mut *tx)
         .await?;

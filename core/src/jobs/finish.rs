@@ -4,7 +4,7 @@ use sqlx::PgPool;
 
 use crate::credits::debit::finish_and_debit;
 use crate::results::NewResult;
-use crate::{Attempt, db, storage};
+use crate::{Attempt, storage};
 
 /// The outcome of finishing a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +22,12 @@ pub async fn finish(pool: &PgPool, attempt: Attempt, made: &NewResult) -> sqlx::
     if finish_and_debit(pool, attempt, made).await? {
         return Ok(Finish::Done);
     }
-    let mut tx = db::begin(pool).await?;
     let recorded = sqlx::query!("select id from results where id = $1", made.id.uuid())
-        .fetch_optional(&mut *tx)
+        .fetch_optional(pool)
         .await?;
     if recorded.is_some() {
         return Ok(Finish::Done);
     }
-    let keys = [Some(&made.object_key), Some(&made.thumbnail_key), made.preview_key.as_ref()];
-    storage::doom(&mut tx, &keys.into_iter().flatten().cloned().collect::<Vec<_>>()).await?;
-    tx.commit().await?;
+    storage::doom_attempt(pool, attempt.job, attempt.number).await?;
     Ok(Finish::LeaseLost)
 }

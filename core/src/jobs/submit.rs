@@ -391,56 +391,30 @@ async fn join(
     is_derived: bool,
 ) -> Result<Job, SubmitError> {
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
-    let same = job.tool == new.tool
-        && job.tier == new.tier
-        && has_image(conn, &job, new.image).await?
-        && has_fix(conn, &job, new.fix.as_ref(), is_derived).await?;
-    if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
-}
-
-/// Returns true if the job uses this image, or another upload of the same bytes: a program that sends a picture
-/// twice creates two images. If the job's image has been deleted, any upload of a program counts.
-async fn has_image(
-    conn: &mut PgConnection,
-    job: &Job,
-    image: ImageId,
-) -> Result<bool, SubmitError> {
-    if job.image == Some(image) {
-        return Ok(true);
-    }
+    let fix = new.fix.as_ref();
     let same = sqlx::query_scalar!(
-        r#"select exists (
-               select from images b left join images a on a.id = $1
-               where b.id = $2 and b.expires_at is not null
-                 and (a.id is null or a.expires_at is not null
-                                      and a.owner_id = b.owner_id and a.content_sha256 = b.content_sha256)
-           ) as "same!""#,
-        job.image.map(ImageId::uuid),
-        image.uuid(),
+        // A program that sends a picture twice creates two images with the same bytes. If the job's image has been deleted, any
+        // upload of a program counts. An empty checksum stands for a prompt and a mask that were deleted.
+        r#"select (j.image_id is not distinct from $2 or exists (
+                      select from images b left join images a on a.id = j.image_id
+                      where b.id = $2 and b.expires_at is not null
+                        and (a.id is null or a.expires_at is not null
+                                             and a.owner_id = b.owner_id and a.content_sha256 = b.content_sha256)))
+                  and (coalesce(j.mask_sha256 = '', false)
+                       or j.prompt is not distinct from $3
+                          and ($4 or j.mask_sha256 is not distinct from $5 and j.exact_mask = $6)) as "same!"
+           from jobs j where j.id = $1"#,
+        id.uuid(),
+        new.image.uuid(),
+        fix.map(|fix| fix.prompt.as_str()),
+        is_derived,
+        fix.map(|fix| fix.mask_sha256.as_slice()),
+        is_mask_exact(fix),
     );
-    Ok(same.fetch_one(conn).await?)
+    let same = same.fetch_one(conn).await? && job.tool == new.tool && job.tier == new.tier;
+    if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
 }
 
 fn is_mask_exact(fix: Option<&FixParameters>) -> bool {
     fix.is_some_and(|fix| fix.is_mask_exact)
-}
-
-/// Returns true if the job has the parameters `fix`, or if both have none.
-async fn has_fix(
-    conn: &mut PgConnection,
-    job: &Job,
-    fix: Option<&FixParameters>,
-    is_derived: bool,
-) -> Result<bool, SubmitError> {
-    let own = sqlx::query!("select mask_sha256, exact_mask from jobs where id = $1", job.id.uuid())
-        .fetch_one(conn)
-        .await?;
-    if own.mask_sha256.as_ref().is_some_and(Vec::is_empty) {
-        // They were deleted; there is nothing to compare.
-        return Ok(true);
-    }
-    let is_prompt_same = job.prompt.as_deref() == fix.map(|fix| fix.prompt.as_str());
-    let is_mask_same = own.mask_sha256.as_deref() == fix.map(|fix| fix.mask_sha256.as_slice())
-        && own.exact_mask == is_mask_exact(fix);
-    Ok(is_prompt_same && (is_derived || is_mask_same))
 }
