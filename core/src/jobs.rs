@@ -52,12 +52,12 @@ pub(crate) use end::{CancelScope, cancel_some};
 pub use end::{cancel, cancel_unanswered, fail};
 pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
-pub use lease::{Sweep, hand_back, renew, sweep};
+pub use lease::{Sweep, hand_back, release_unknown, renew, sweep};
 pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
 pub use reachability::{keep_recording_reachable, record_reachable};
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks, delete_prompts};
-pub use retry::{Cause, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
+pub use retry::{Cause, MAX_OUTAGES, Retry, retry, retry_delay};
 pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, repeated,
     submit, submit_as,
@@ -283,10 +283,7 @@ pub async fn active_or_recent(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<
 }
 
 /// Returns the jobs with these ids, the oldest first.
-pub(crate) async fn load(
-    executor: impl sqlx::PgExecutor<'_>,
-    ids: &[JobId],
-) -> sqlx::Result<Vec<Job>> {
+pub async fn load(executor: impl sqlx::PgExecutor<'_>, ids: &[JobId]) -> sqlx::Result<Vec<Job>> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     sqlx::query_as!(
         JobRow,

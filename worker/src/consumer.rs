@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::job::JobRunner;
+use crate::lease::claim_timeout;
 use crate::tools::{magic_fix, remove_background, upscale};
 
 /// The interval between polls of the database while Redis is away.
@@ -263,7 +264,8 @@ impl Consumer {
         isolation: Isolation,
     ) -> Result<Option<Claimed>, DatabaseError> {
         let (pool, worker) = (&self.runner.pool, self.runner.worker);
-        db::within(jobs::claim(pool, worker, classes, modes, isolation, self.lease)).await
+        let claim = jobs::claim(pool, worker, classes, modes, isolation, self.lease);
+        db::within_time(claim_timeout(self.lease), claim).await
     }
 
     /// Runs the next job that may share the process with others. Returns whether it was unpaid; `None` if there was no

@@ -15,6 +15,12 @@ use tokio_util::sync::CancellationToken;
 /// The pause before renewals that failed are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// Returns how long a claim may take. After twice that, this process holds the job or will never know of it, and the lease
+/// still has a third to go.
+pub fn claim_timeout(lease: Duration) -> Duration {
+    (lease / 3).clamp(Duration::from_secs(2), db::CALL_TIMEOUT)
+}
+
 /// The jobs that this process runs, each with a token that fires when the lease is lost.
 #[derive(Clone, Default)]
 pub struct Leases(Arc<Mutex<HashMap<JobId, Arc<CancellationToken>>>>);
@@ -139,14 +145,18 @@ impl Leases {
         lease: Duration,
     ) -> Result<(), db::DatabaseError> {
         let held = self.lock().clone();
-        if held.is_empty() {
-            return Ok(());
-        }
         let jobs: Vec<JobId> = held.keys().copied().collect();
-        let renewed = jobs::renew(pool, worker, &jobs, lease).await?;
-        for (_, lost) in held.iter().filter(|(job, _)| !renewed.contains(job)) {
-            // Not `revoke`: the next attempt may have begun here since, and would lose its token instead.
-            lost.cancel();
+        if !jobs.is_empty() {
+            let renewed = jobs::renew(pool, worker, &jobs, lease).await?;
+            for (_, lost) in held.iter().filter(|(job, _)| !renewed.contains(job)) {
+                // Not `revoke`: the next attempt may have begun here since, and would lose its token instead.
+                lost.cancel();
+            }
+        }
+        for job in
+            jobs::release_unknown(pool, worker, &jobs, lease, 2 * claim_timeout(lease)).await?
+        {
+            tracing::warn!(job.id = %job, "The database did not answer when this worker claimed job {job}; requeued it");
         }
         Ok(())
     }

@@ -82,6 +82,8 @@ pub struct Claimed {
     pub attempt: i32,
     /// How many attempts before it do not count, because an outage interrupted them or their worker handed the job back.
     pub interruptions: i32,
+    /// How many of them were outages.
+    pub outages: i32,
     /// Seconds since submission.
     pub waited_secs: f64,
     /// The trace of the request that submitted it; see [`crate::telemetry::continue_trace`].
@@ -145,7 +147,7 @@ pub async fn claim(
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
                      i.object_key, i.width, i.height, tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt,
-                     exact_mask, tier as "tier: Tier", attempt, interruptions, traceparent,
+                     exact_mask, tier as "tier: Tier", attempt, interruptions, outages, traceparent,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
         &tools,
@@ -175,6 +177,7 @@ pub async fn claim(
         tier: row.tier,
         attempt: row.attempt,
         interruptions: row.interruptions,
+        outages: row.outages,
         waited_secs: row.waited_secs,
         traceparent: row.traceparent,
     }))

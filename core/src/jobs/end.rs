@@ -23,7 +23,7 @@ pub async fn fail(pool: &PgPool, attempt: Attempt, failure: &Failure) -> sqlx::R
     if leased.is_none() {
         return Ok(false);
     }
-    end_without_result(&mut tx, job, JobState::Failed, Some(failure)).await?;
+    end_without_result(&mut tx, &[job], JobState::Failed, Some(failure)).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -82,7 +82,7 @@ async fn end_active_in(
     if active.is_none() {
         return Ok(false);
     }
-    end_without_result(tx, job, state, failure).await?;
+    end_without_result(tx, &[job], state, failure).await?;
     Ok(true)
 }
 
@@ -105,31 +105,18 @@ pub(crate) async fn cancel_some(
         CancelScope::Image(image) => (Some(image.uuid()), None),
         CancelScope::Owner(owner) => (None, Some(owner.uuid())),
     };
-    let ended = sqlx::query!(
-        r#"update jobs set state = 'cancelled', finished_at = now(), lease_owner = null, lease_until = null
-           where id in (
-               select id from jobs
-               where (image_id = $1 or owner_id = $2) and state in ('queued', 'running')
-               order by id limit $3 for update
-           )
-           returning id as "id: JobId", owner_id as "owner: UserId", cost, created_at"#,
+    let jobs = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs
+           where (image_id = $1 or owner_id = $2) and state in ('queued', 'running')
+           order by id limit $3 for update"#,
         image,
         owner,
         limit,
     )
     .fetch_all(&mut *conn)
     .await?;
-    for job in ended.iter().filter(|job| job.cost > 0) {
-        if let Some(owner) = job.owner {
-            credits::release(conn, owner, job.cost, job.created_at).await?;
-        }
-    }
-    let ended: Vec<_> = ended.into_iter().map(|job| job.id).collect();
-    announce_ended(conn, &ended).await?;
-    let ids: Vec<_> = ended.iter().map(|job| job.uuid()).collect();
-    sqlx::query!("delete from masks where job_id = any($1)", &ids).execute(&mut *conn).await?;
-    sqlx::query!("delete from free_runs where job_id = any($1)", &ids).execute(conn).await?;
-    Ok(ended)
+    end_without_result(conn, &jobs, JobState::Cancelled, None).await?;
+    Ok(jobs)
 }
 
 /// Locks the row of the user who pays for `job`. Everything that ends a job locks the payer first and the job
@@ -144,35 +131,41 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
     .map(drop)
 }
 
-/// Moves an active job to `state`, releases its hold, returns its free run, and announces its end. The caller has locked the
-/// job's row. A failed job keeps its mask, so that an operator can retry it.
+/// Moves active jobs to `state`, releases their holds, returns their free runs, and announces their end. The caller has locked
+/// the rows of the jobs and of their payers. A failed job keeps its mask, so that an operator can retry it.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
-    job: JobId,
+    jobs: &[JobId],
     state: JobState,
     failure: Option<&Failure>,
 ) -> sqlx::Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<_> = jobs.iter().map(|job| job.uuid()).collect();
     let ended = sqlx::query!(
         r#"update jobs set state = $2, finished_at = now(), lease_owner = null, lease_until = null,
                            failure_code = $3, failure_detail = $4
-           where id = $1 and state in ('queued', 'running')
+           where id = any($1) and state in ('queued', 'running')
            returning owner_id as "owner: UserId", cost, created_at"#,
-        job.uuid(),
+        &ids,
         state as JobState,
         failure.map(|failure| failure.code.as_str()),
         failure.map(|failure| failure.detail.as_str()),
     )
-    .fetch_one(&mut *conn)
+    .fetch_all(&mut *conn)
     .await?;
-    if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
-        credits::release(conn, owner, ended.cost, ended.created_at).await?;
+    if ended.len() != jobs.len() {
+        return Err(sqlx::Error::RowNotFound);
+    }
+    for job in ended.iter().filter(|job| job.cost > 0) {
+        if let Some(owner) = job.owner {
+            credits::release(conn, owner, job.cost, job.created_at).await?;
+        }
     }
     if state != JobState::Failed {
-        sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;
+        sqlx::query!("delete from masks where job_id = any($1)", &ids).execute(&mut *conn).await?;
     }
-    sqlx::query!("delete from free_runs where job_id = $1", job.uuid()).execute(&mut *conn).await?;
-    if ended.owner.is_some() {
-        announce_ended(conn, &[job]).await?;
-    }
-    Ok(())
+    sqlx::query!("delete from free_runs where job_id = any($1)", &ids).execute(&mut *conn).await?;
+    announce_ended(conn, jobs).await
 }

@@ -11,7 +11,7 @@ use sqlx::PgPool;
 use super::claim::MAX_ATTEMPTS;
 use super::end::{end_without_result, lock_payer};
 use super::reachability::LONGEST_GAP;
-use super::retry::MAX_INTERRUPTIONS;
+use super::retry::MAX_OUTAGES;
 use super::{Failure, JobState};
 use crate::{Attempt, JobId, WorkerId, db, storage};
 
@@ -63,6 +63,37 @@ pub async fn hand_back(
     Ok(handed.rows_affected() == 1)
 }
 
+/// Requeues the jobs that `worker` holds without knowing it, because the answer to its claim was lost: those that are not in
+/// `held` and were claimed or renewed more than `age` ago. `age` must be longer than a claim may take. Their attempts do not
+/// count, as in an outage, nor do they become suspects: nothing ran.
+pub async fn release_unknown(
+    pool: &PgPool,
+    worker: WorkerId,
+    held: &[JobId],
+    lease: Duration,
+    age: Duration,
+) -> sqlx::Result<Vec<JobId>> {
+    let held: Vec<_> = held.iter().map(|id| id.uuid()).collect();
+    let released = sqlx::query!(
+        r#"update jobs set state = 'queued', lease_owner = null, lease_until = null, run_after = now(),
+                           interruptions = interruptions + 1, outages = outages + 1
+           where lease_owner = $1 and state = 'running' and id <> all($2) and lease_until < now() + $3::interval
+             and outages < $4
+           returning id as "id: JobId", attempt"#,
+        worker.uuid(),
+        &held,
+        db::interval(lease.saturating_sub(age)),
+        MAX_OUTAGES,
+    )
+    .fetch_all(pool)
+    .await?;
+    for job in &released {
+        // An attempt that could not be recorded ends like a lost claim, and has written objects.
+        storage::doom_attempt(pool, job.id, job.attempt).await?;
+    }
+    Ok(released.into_iter().map(|job| job.id).collect())
+}
+
 /// The jobs whose lease had expired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
@@ -108,20 +139,21 @@ pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
         r#"with reachable as (
                select since from reachability where seen_at > now() - $1::interval and since <= now() - $2::interval
            ), expired as (
-               select jobs.id, since > lease_until - $2::interval and interruptions < $4 as in_outage
+               select jobs.id, since > lease_until - $2::interval and outages < $4 as in_outage
                from jobs, reachable where state = 'running' and lease_until < now()
                for update of jobs skip locked
            )
            update jobs set state = 'queued', lease_owner = null, lease_until = null, run_after = now(),
                            losses = losses + (not in_outage)::integer,
-                           interruptions = interruptions + in_outage::integer
+                           interruptions = interruptions + in_outage::integer,
+                           outages = outages + in_outage::integer
            from expired
            where jobs.id = expired.id and (in_outage or attempt - interruptions < $3)
            returning jobs.id as "id: JobId", attempt, in_outage as "in_outage!""#,
         db::interval(LONGEST_GAP),
         db::interval(lease),
         MAX_ATTEMPTS,
-        MAX_INTERRUPTIONS,
+        MAX_OUTAGES,
     )
     .fetch_all(pool)
     .await?;
@@ -136,11 +168,11 @@ pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
         r#"select jobs.id as "id: JobId", attempt from jobs, reachability
            where state = 'running' and lease_until < now() and attempt - interruptions >= $3
              and seen_at > now() - $1::interval and since <= now() - $2::interval
-             and (since <= lease_until - $2::interval or interruptions >= $4)"#,
+             and (since <= lease_until - $2::interval or outages >= $4)"#,
         db::interval(LONGEST_GAP),
         db::interval(lease),
         MAX_ATTEMPTS,
-        MAX_INTERRUPTIONS,
+        MAX_OUTAGES,
     )
     .fetch_all(pool)
     .await?;
@@ -157,8 +189,8 @@ pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
         .fetch_optional(&mut *tx)
         .await?;
         if still.is_some() {
-            end_without_result(&mut tx, job.id, JobState::Failed, Some(&Failure::crashed()))
-                .await?;
+            let failure = Failure::crashed();
+            end_without_result(&mut tx, &[job.id], JobState::Failed, Some(&failure)).await?;
             tx.commit().await?;
             storage::doom_attempt(pool, job.id, job.attempt).await?;
             swept.failed.push(job.id);

@@ -3,7 +3,7 @@
 //! An attempt ends early for one of three causes. A *fault* (a model that fails to load, a lost worker) counts
 //! toward [`MAX_ATTEMPTS`]. So does a *lost device*, which also makes the job a suspect ([`super::claim`]). An *outage*
 //! (object store or database unavailable) is nobody's fault and does not count; the job waits it out, for up to
-//! [`MAX_INTERRUPTIONS`] retries.
+//! [`MAX_OUTAGES`] retries.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::claim::{Claimed, MAX_ATTEMPTS};
 use crate::db;
 
 /// The most attempts that outages may interrupt before the job fails. With [`retry_delay`] that is 16 minutes.
-pub const MAX_INTERRUPTIONS: i32 = 20;
+pub const MAX_OUTAGES: i32 = 20;
 
 /// The longest backoff.
 const LONGEST_DELAY: Duration = Duration::from_mins(1);
@@ -40,7 +40,7 @@ pub fn retry_delay(count: i32) -> Duration {
 const fn count(job: &Claimed, cause: Cause) -> i32 {
     match cause {
         Cause::Fault | Cause::DeviceLost => job.attempt - job.interruptions,
-        Cause::Outage => job.interruptions + 1,
+        Cause::Outage => job.outages + 1,
     }
 }
 
@@ -71,11 +71,12 @@ pub async fn retry(
            ), queued as (
                update jobs set state = 'queued', lease_owner = null, lease_until = null,
                                interruptions = interruptions + $3::boolean::integer,
+                               outages = outages + $3::boolean::integer,
                                losses = losses + $8::boolean::integer,
                                run_after = now() + $4::interval * (0.75 + random() / 2)
                from held
                where jobs.id = held.id
-                 and case when $3 then interruptions < $6 else attempt - interruptions < $5 end
+                 and case when $3 then outages < $6 else attempt - interruptions < $5 end
                returning jobs.id
            )
            select exists (select from queued) as "queued!" from held"#,
@@ -84,7 +85,7 @@ pub async fn retry(
         cause == Cause::Outage,
         db::interval(retry_delay(count(job, cause))),
         MAX_ATTEMPTS,
-        MAX_INTERRUPTIONS,
+        MAX_OUTAGES,
         job.attempt,
         cause == Cause::DeviceLost,
     )
@@ -107,12 +108,12 @@ mod tests {
     #[test]
     fn the_backoff_doubles_up_to_a_minute() {
         assert_eq!([1, 2, 5].map(retry_delay), [2, 4, 32].map(Duration::from_secs));
-        assert_eq!([6, 7, MAX_INTERRUPTIONS].map(retry_delay), [LONGEST_DELAY; 3]);
+        assert_eq!([6, 7, MAX_OUTAGES].map(retry_delay), [LONGEST_DELAY; 3]);
     }
 
     #[test]
     fn outages_are_waited_out_for_ten_minutes() {
-        let shortest: Duration = (1..=MAX_INTERRUPTIONS).map(retry_delay).sum::<Duration>() * 3 / 4;
+        let shortest: Duration = (1..=MAX_OUTAGES).map(retry_delay).sum::<Duration>() * 3 / 4;
         assert!(shortest > Duration::from_mins(10), "{shortest:?}");
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_INTERRUPTIONS, NewJob,
+    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_OUTAGES, NewJob,
     QueueLimit, SubmitError, Submitted, Suspects,
 };
 use retouch_core::results::{self, Filter};
@@ -251,7 +251,7 @@ async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let mut numbers = HashSet::new();
     // More often than outages may interrupt a job.
-    for _ in 0..=MAX_INTERRUPTIONS {
+    for _ in 0..=MAX_OUTAGES {
         let claimed = claim(&pool, WorkerId::new()).await.unwrap();
         assert_eq!(claimed.attempt - claimed.interruptions, 1);
         assert!(jobs::hand_back(&pool, claimed.as_attempt()).await.unwrap());
@@ -260,6 +260,11 @@ async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
         assert!(numbers.insert(claimed.attempt));
     }
     assert_eq!(state(&pool, job).await, JobState::Queued);
+    // Nor as an outage.
+    let claimed = claim(&pool, WorkerId::new()).await.unwrap();
+    let failure = Failure { code: "test".into(), detail: "No.".into() };
+    let retried = jobs::retry(&pool, &claimed, jobs::Cause::Outage, &failure).await.unwrap();
+    assert_eq!(retried, jobs::Retry::Queued);
     assert_eq!(balance(&pool, "ada").await, (20, 5));
 }
 

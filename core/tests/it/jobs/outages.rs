@@ -64,8 +64,33 @@ async fn a_job_that_lost_the_device_is_a_suspect(pool: PgPool) {
 async fn an_outage_uses_up_no_attempt(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    assert_eq!(attempts_until_failure(&pool, Cause::Outage).await, MAX_INTERRUPTIONS + 1);
+    assert_eq!(attempts_until_failure(&pool, Cause::Outage).await, MAX_OUTAGES + 1);
     assert_eq!(balance(&pool, "ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_claim_whose_answer_was_lost_uses_up_no_attempt(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let worker = WorkerId::new();
+    let mut claimed = Vec::new();
+    for _ in 0..2 {
+        submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+        claimed.push(claim(&pool, worker).await.unwrap().id);
+    }
+    let (held, lost) = (claimed[0], claimed[1]);
+    let release = async |worker| {
+        jobs::release_unknown(&pool, worker, &[held], LEASE, LEASE / 2).await.unwrap()
+    };
+    assert_eq!(release(worker).await, [], "the answers may be on their way");
+    let age = "update jobs set lease_until = lease_until - $1";
+    sqlx::query(age).bind(LEASE * 2 / 3).execute(&pool).await.unwrap();
+    assert_eq!(release(WorkerId::new()).await, [], "they are another worker's");
+    assert_eq!(release(worker).await, [lost]);
+    let counts = "select attempt, interruptions, outages, losses from jobs where id = $1 and state = 'queued'";
+    let counts = sqlx::query_as::<_, (i32, i32, i32, i32)>(counts).bind(lost.uuid());
+    assert_eq!(counts.fetch_one(&pool).await.unwrap(), (1, 1, 1, 0));
+    assert_eq!(state(&pool, held).await, JobState::Running);
+    assert_eq!(claim(&pool, worker).await.unwrap().id, lost);
 }
 
 async fn reached(pool: &PgPool, since: i32, seen: i32) {
