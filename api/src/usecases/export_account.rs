@@ -3,7 +3,7 @@
 use retouch_core::accounts::{self, LedgerEntry, Profile};
 use retouch_core::api_keys::{self, ApiKey};
 use retouch_core::images::{Cursor, Image};
-use retouch_core::jobs::Job;
+use retouch_core::jobs::{self, Job};
 use retouch_core::orders::{self, Order};
 use retouch_core::results::ResultImage;
 use retouch_core::webhooks::{self, Webhook};
@@ -78,10 +78,11 @@ impl Export {
                 (Page::Results(rows), Some(then))
             }
             Next::Jobs(after) => {
-                let rows = accounts::jobs_after(pool, user, after, PAGE_SIZE).await?;
-                let last = last_of_full(&rows).map(|row| row.id);
+                let ids = accounts::jobs_after(pool, user, after, PAGE_SIZE).await?;
+                let last = last_of_full(&ids).copied();
                 let then = last.map_or(Next::Ledger(0), |id| Next::Jobs(Some(id)));
-                (Page::Jobs(rows), Some(then))
+                // The janitor may have deleted some of them since.
+                (Page::Jobs(jobs::load(pool, &ids).await?), Some(then))
             }
             Next::Ledger(after) => {
                 let rows = accounts::ledger_after(pool, user, after, PAGE_SIZE).await?;

@@ -8,7 +8,6 @@ use serde::Serialize;
 use sqlx::PgPool;
 
 use crate::images::{Cursor, Image};
-use crate::jobs::{self, Job};
 use crate::results::ResultImage;
 use crate::{ImageId, JobId, OrderId, ResultId, UserId};
 use retouch_catalog::{FixMode, Tier, ToolName};
@@ -101,14 +100,14 @@ pub async fn results_after(
     .await
 }
 
-/// Returns the next `limit` jobs of `user`, the oldest first.
+/// Returns the ids of the next `limit` jobs of `user`, the oldest first.
 pub async fn jobs_after(
     pool: &PgPool,
     user: UserId,
     after: Option<JobId>,
     limit: i64,
-) -> sqlx::Result<Vec<Job>> {
-    let ids = sqlx::query_scalar!(
+) -> sqlx::Result<Vec<JobId>> {
+    sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
            where owner_id = $1 and id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
            order by id limit $3"#,
@@ -117,10 +116,7 @@ pub async fn jobs_after(
         limit,
     )
     .fetch_all(pool)
-    .await?;
-    let mut found = jobs::load(pool, &ids).await?;
-    found.sort_by_key(|job| job.id.uuid());
-    Ok(found)
+    .await
 }
 
 /// Why a balance changed.

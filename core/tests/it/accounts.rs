@@ -425,8 +425,8 @@ async fn an_export_contains_every_row_of_its_owner_once_and_no_others(pool: PgPo
         picture = page.last().map(Image::cursor).or(picture);
         pictures.extend(page.into_iter().map(|image| image.id));
         let page = accounts::jobs_after(&pool, ada, job, 2).await.unwrap();
-        job = page.last().map(|job| job.id).or(job);
-        jobs.extend(page.into_iter().map(|job| job.id));
+        job = page.last().copied().or(job);
+        jobs.extend(page);
         let page = accounts::results_after(&pool, ada, result, 2).await.unwrap();
         result = page.last().map(|result| result.id).or(result);
         results.extend(page.into_iter().map(|result| result.job));
