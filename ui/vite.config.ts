@@ -59,14 +59,14 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|zustand(?!.*middleware))\//,
             },
-            // The pages of single images need none of it, and have no bytes to spare.
+            // What takes in files. The pages of single images need none of it, and have no bytes to spare.
             {
               name: 'upload',
               priority: 2,
-              test: /src\/(features\/images\/upload-queue|lib\/(use-chosen-image|with-retries|(use-)?kept-picture))/,
+              test: /src\/(features\/images\/upload-queue|components\/(file-drop|use-incoming-files)|lib\/(use-chosen-image|with-retries|(use-)?kept-picture|picture-kind|image-size|upload-size))/,
             },
-            // Five features compare pictures, but no page does at once.
-            { name: 'comparison', priority: 2, test: /src\/components\/comparison/ },
+            // Five features compare pictures, but no page does at once. The editors need them too.
+            { name: 'comparison', priority: 2, test: /src\/components\/(comparison|pan-zoom\/pointer)/ },
             // What the editors and the enlarged pictures share.
             {
               name: 'pan-zoom',
@@ -79,7 +79,13 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/components\/(page-section|shown-once|text-field)/,
             },
-            { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },
+            // Without what many modules share, but few pages load at first.
+            {
+              name: 'shared',
+              priority: 1,
+              test: /preload-helper|src\/(?!features\/(auth|checkouts)\/|components\/(date-time|icon-button))/,
+              minShareCount: 5,
+            },
             // What every page shows.
             {
               name: 'shell',
