@@ -94,24 +94,29 @@ describe('for a user', () => {
     expect(api.checkouts).toHaveLength(1);
   });
 
-  test('reuses the key after a lost response, and creates a new one after a refusal', async () => {
+  test('reuses the key after a lost response and a 503, and creates a new one after a refusal', async () => {
     const keys: (string | null)[] = [];
     renderApp('/pricing', { api: aShop(), signedIn: true });
-    const answers = [() => HttpResponse.error(), () => new HttpResponse(null, { status: 503 })];
+    const answers = [
+      () => HttpResponse.error(),
+      () => new HttpResponse(null, { status: 503 }),
+      () => new HttpResponse(null, { status: 429 }),
+    ];
     server.use(
       http.post('*/api/payments/*', ({ request }) => {
         keys.push(request.headers.get('Idempotency-Key'));
         return answers.shift()?.();
       }),
     );
-    for (const tries of [1, 2, 3]) {
+    for (const tries of [1, 2, 3, 4]) {
       await userEvent.click(await choose(0));
       await waitFor(() => expect(keys).toHaveLength(tries));
       await waitFor(() => expect(screen.queryByText(LEAVING)).toBeNull());
     }
     expect(keys[1]).toBe(keys[0]);
-    expect(keys[2]).not.toBe(keys[0]);
-    // The third attempt succeeds; wait, so that it does not leak into the next test.
+    expect(keys[2]).toBe(keys[0]);
+    expect(keys[3]).not.toBe(keys[0]);
+    // The fourth attempt succeeds; wait, so that it does not leak into the next test.
     await waitFor(() => expect(leavePage).toHaveBeenCalled());
   });
 

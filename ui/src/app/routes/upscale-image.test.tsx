@@ -136,7 +136,10 @@ describe('the three actions', () => {
     expect(new Set(api.idempotencyKeys).size).toBe(2);
   });
 
-  test('retries with the same key after a lost response', async () => {
+  test.each([
+    ['a lost response', () => HttpResponse.error()],
+    ['an answer of 503', () => new HttpResponse(null, { status: 503 })],
+  ])('retries with the same key after %s', async (_, answer) => {
     const api = withImage();
     open(api);
     const lost: (string | null)[] = [];
@@ -145,7 +148,7 @@ describe('the three actions', () => {
         '*/api/upscale/upscale-ai-4',
         ({ request }) => {
           lost.push(request.headers.get('Idempotency-Key'));
-          return HttpResponse.error();
+          return answer();
         },
         { once: true },
       ),

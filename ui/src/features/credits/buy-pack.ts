@@ -20,7 +20,7 @@ type Purchase = { pack: PackNumber; key: string };
 /** Orders a pack and navigates to the payment provider's page. */
 export function useBuyPack() {
   const queryClient = useQueryClient();
-  // Each click has its own idempotency key. After a lost connection the key is reused, because the order may exist.
+  // Each click has its own idempotency key. After a lost connection or a 5xx the key is reused: the order may exist.
   const pending = useRef<Purchase | null>(null);
   const sending = useRef<AbortController | null>(null);
 
@@ -38,7 +38,7 @@ export function useBuyPack() {
       if (!signal.aborted) await leavePage(url);
     },
     onError: (error, { signal }) => {
-      if (error instanceof ApiError) pending.current = null;
+      if (error instanceof ApiError && error.status < 500) pending.current = null;
       if (!signal.aborted) notifyError(t('Failed to redirect to payment, please try again later'));
     },
     onSettled: () => {

@@ -32,7 +32,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
-  // Each click has its own idempotency key. After a lost connection the key is reused, because the job may exist.
+  // Each click has its own idempotency key. After a lost connection or a 5xx the key is reused: the job may exist.
   const pending = useRef<{ request: Request; key: string } | null>(null);
   const checkPreconditions = usePreconditionCheck(imageId);
 
@@ -64,7 +64,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
       else active.update(answer);
     },
     onError: (error, { request }) => {
-      if (error instanceof ApiError) pending.current = null;
+      if (error instanceof ApiError && error.status < 500) pending.current = null;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       if (error instanceof ApiError && onRefused(error, request)) return;
       fail(failureText(error));
