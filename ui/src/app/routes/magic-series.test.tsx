@@ -4,6 +4,7 @@ import { HttpResponse, http } from 'msw';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Shape } from '@/features/mask/marks';
 import { useMaskStore } from '@/features/mask/mask-store';
+import { breakGet } from '@/testing/break-get';
 import { anImage, aResult } from '@/testing/builders';
 import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
@@ -181,6 +182,13 @@ describe('a finished fix', () => {
 
 describe('the place in a series', () => {
   const fixed = () => aResult({ imageId: 'fixed-1', jobId: 'job-7', prompt: 'remove it', mode: 'remove' });
+  const draftOfRun = {
+    done: [{ kind: 'paint' as const, size: 40, points: [0, 0] }],
+    undone: [],
+    prompt: 'remove it',
+    isSubmitted: true,
+    run: { jobId: 'job-7', marks: 1 },
+  };
 
   test('survives a reload', async () => {
     open(withImage({ fixed: [fixed()] }), '/magic/image-1?result=fixed-1');
@@ -190,15 +198,7 @@ describe('the place in a series', () => {
   });
 
   test('moves on to a run that ended while the page was away', async () => {
-    const done = [{ kind: 'paint' as const, size: 40, points: [0, 0] }];
-    const draft = {
-      done,
-      undone: [],
-      prompt: 'remove it',
-      isSubmitted: true,
-      run: { jobId: 'job-7', marks: 1 },
-    };
-    useMaskStore.setState({ drafts: { 'image-1': draft } });
+    useMaskStore.setState({ drafts: { 'image-1': draftOfRun } });
     open(withImage({ fixed: [fixed()] }));
     await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
     expect((await mask()).textContent).toBe('');
@@ -208,6 +208,22 @@ describe('the place in a series', () => {
     const { router } = open(withImage(), '/magic/image-1?result=fixed-1');
     await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
     expect(router.state.location.search).toBe('');
+  });
+
+  test('is kept while the results load: nothing runs on the picture before', async () => {
+    useMaskStore.setState({ drafts: { 'image-1': draftOfRun } });
+    const api = withImage({ fixed: [fixed()] });
+    const { router } = open(api, '/magic/image-1?result=fixed-1');
+    const mend = breakGet('*/api/magic-images/:id');
+    const editor = await screen.findByRole('region', { name: 'Original' });
+    expect(await within(editor).findByText('Failed to load magic fix images')).toBeVisible();
+    expect(await field()).toHaveValue('');
+    expect(screen.getByRole('button', { name: 'Magic Fix' })).toBeDisabled();
+    mend();
+    await userEvent.click(within(editor).getByRole('button', { name: 'Try again' }));
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+    expect(router.state.location.search).toBe('?result=fixed-1');
+    expect(api.prompts).toEqual([]);
   });
 
   test('an image that was made from a fix leads back to it', async () => {

@@ -1,6 +1,7 @@
 import { useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { LoadFailure } from '@/components/load-failure';
 import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import { costNote } from '@/features/catalog/cost-note';
@@ -69,7 +70,7 @@ function Editor({ image }: { image: Image }) {
   const isExact = chosenExact ?? rule?.exactByDefault ?? false;
   const reach = rule ? reachPixels(rule, image) : null;
   const isOversize = isTooBig(image, limits.maxDimension);
-  const isBlocked = run.isBusy || isPreparing || isOversize || !offer?.available;
+  const isBlocked = stage.isLoading || run.isBusy || isPreparing || isOversize || !offer?.available;
   const selected = list.data?.find(({ imageId }) => imageId === selectedId) ?? list.data?.[0];
 
   function focusPrompt() {
@@ -110,8 +111,14 @@ function Editor({ image }: { image: Image }) {
         <h2 id="original" className="text-lg font-semibold">
           {stage.isFixed ? t('Fixed so far') : t('Original')}
         </h2>
-        {stage.isLoading ? (
+        {stage.isLoading && list.isPending ? (
           <Skeleton className="h-96 rounded-lg" />
+        ) : stage.isLoading ? (
+          <LoadFailure
+            text={t(magicFix.texts.listFailed)}
+            isTrying={list.isFetching}
+            onTryAgain={list.refetch}
+          />
         ) : (
           <MaskEditor
             image={picture}

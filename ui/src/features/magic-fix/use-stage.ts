@@ -41,7 +41,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
   const list = useResults(magicFix, image.id);
   const shown = list.data?.find(({ imageId }) => imageId === resultId);
   const source = useSourceImage(image);
-  const key = shown?.imageId ?? keyOf(image);
+  const key = resultId ?? keyOf(image);
   const { next, run } = useDraft(key);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
@@ -115,7 +115,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
     /** Whether the picture is the result of a fix. */
     isFixed: shown !== undefined || image.madeFrom?.tool === 'magic-fix',
     /** The address names a result that is not known yet. */
-    isLoading: resultId !== null && list.isPending,
+    isLoading: resultId !== null && !list.data,
     /** The result that is being edited. */
     shown: shown ?? null,
     announcement,
