@@ -226,6 +226,25 @@ describe('the place in a series', () => {
     expect(api.prompts).toEqual([]);
   });
 
+  test('does not pull back a user who left while the next fix was being sent', async () => {
+    const { router } = open(withImage({ fixed: [fixed()] }), '/magic/image-1?result=fixed-1');
+    let accept = () => {};
+    const held = new Promise<void>((resolve) => {
+      accept = resolve;
+    });
+    server.use(http.post('*/api/magic-images/fix/:id', () => held, { once: true }));
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+    await draw();
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    await router.navigate('/terms');
+    await screen.findByRole('heading', { name: 'Terms of Service' });
+    accept();
+    await waitFor(() => expect(useMaskStore.getState().drafts['fixed-1']?.run).toBeDefined());
+    expect(router.state.location.pathname).toBe('/terms');
+    expect(router.state.navigation.state).toBe('idle');
+  });
+
   test('an image that was made from a fix leads back to it', async () => {
     const madeFrom = { resultId: 'fixed-1', imageId: 'image-1', tool: 'magic-fix' as const };
     const images = [anImage(), anImage({ id: 'image-2', madeFrom })];

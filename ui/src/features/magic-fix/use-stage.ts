@@ -12,7 +12,7 @@
 // here, and as well after a reload, a sleeping phone, or a visit to another page.
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useMemo, useState } from 'react';
+import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { ComparedPicture, EditedPicture, RunHistory } from '@/features/mask/edited-picture';
@@ -45,6 +45,15 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
   const { next, run } = useDraft(key);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
+  const isShown = useRef(false);
+
+  // A user who has left this page stays where they are. A layout effect ends in the commit that removes the page.
+  useLayoutEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
 
   function show({ imageId, resultId }: { imageId: string; resultId?: string }) {
     const search = resultId ? `?${new URLSearchParams({ result: resultId })}` : '';
@@ -123,7 +132,7 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
     showResult: ({ imageId }: Result) => show({ imageId: image.id, resultId: imageId }),
     /** Follows the picture to the image that it has become. */
     showImage: (imageId: string) => {
-      if (imageId !== image.id) show({ imageId });
+      if (isShown.current && imageId !== image.id) show({ imageId });
     },
   };
 }
