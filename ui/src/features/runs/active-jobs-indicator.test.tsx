@@ -1,6 +1,6 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { HttpResponse, http } from 'msw';
+import { delay, HttpResponse, http } from 'msw';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { anImage, aResult, aUser } from '@/testing/builders';
@@ -85,6 +85,25 @@ describe('the indicator of active jobs', () => {
     await waitFor(noIndicator);
     server.use(http.get('*/api/jobs/:id', () => HttpResponse.json(job)));
     expect(await indicator(1)).toBeVisible();
+  });
+
+  test.each([
+    ['that cannot be read', async () => new HttpResponse(null, { status: 503 }), 7],
+    ['whose answer is late', () => new Promise<Response>(() => {}), 1],
+  ])('a run %s is not asked for all the time', async (_, answer, most) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'], shouldAdvanceTime: true });
+    const { api, queryClient } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    await waitFor(() => expect(api.streams).toBe(1));
+    const read = vi.fn(answer);
+    server.use(http.get('*/api/jobs/:id', read));
+    act(() => void queryClient.setQueryData(['active-jobs'], []));
+    for (let checks = 0; checks < 20; checks += 1) {
+      await act(() => vi.advanceTimersByTimeAsync(POLL_MS));
+      await delay(20);
+    }
+    expect(read.mock.calls.length).toBeGreaterThan(most / 3);
+    expect(read.mock.calls.length).toBeLessThanOrEqual(most);
   });
 
   test('a run that has ended does not come back with a late list', async () => {

@@ -28,6 +28,24 @@ test('continues after a lost connection and an error of the server', async () =>
   expect(await statesOf(HttpResponse.error, broken, answerWith('done'))).toEqual(['done']);
 });
 
+test('waits longer after each failure, and as long as the server asks', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+  const calls: number[] = [];
+  const busy = (headers = {}) => {
+    calls.push(Math.round(Date.now() / 1_000));
+    return new HttpResponse(null, { status: 503, headers });
+  };
+  const asked = () => busy({ 'Retry-After': '20' });
+  const states = statesOf(busy, busy, busy, asked, busy, answerWith('done'));
+  for (let seconds = 0; seconds < 90; seconds += 1) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await states).toEqual(['done']);
+  const pauses = calls.slice(1).map((at, index) => at - (calls[index] ?? 0));
+  expect(pauses).toEqual([1, 2, 4, 20]);
+});
+
 test('does not wait forever on a connection that slept with the phone', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
   const requests: Request[] = [];

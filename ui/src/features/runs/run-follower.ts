@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { type ApiError, api, isProblem, type StreamEvent, unwrap } from '@/lib/api-client';
 import type { Account, Job, Result, ToolName } from '@/lib/api-types';
+import { backoffMs } from '@/lib/pause';
 import { activeJobsKey, queryKeys } from '@/lib/query-keys';
 import { followAccount } from './follow-account';
 import { activeJobsQuery } from './get-active-jobs';
@@ -10,6 +11,8 @@ import { leadTabs } from './lead-tabs';
 const CHECK_MS = 3_000;
 /** Without news for this long, the list of jobs is polled. */
 const MAX_SILENCE_MS = 20_000;
+/** A connection that slept with the phone never says that it is dead. */
+const MAX_READ_MS = 15_000;
 
 const resultsKey: Record<ToolName, (imageId: string) => readonly string[]> = {
   'remove-background': queryKeys.rmbgImages,
@@ -52,6 +55,11 @@ class RunFollower {
   private ended = new Map<string, Job>();
   /** Jobs that are not in the list and have yet to be read. */
   private missing = new Map<string, UnreadJob>();
+  /** Jobs that are being read. */
+  private reading = new Set<string>();
+  /** Reads that failed in a row, and when to try again. */
+  private failures = 0;
+  private readAgainAt = 0;
   private listeners = new Set<Listener>();
   private heardAt = 0;
   private onEndElsewhere: (job: Job) => void = () => {};
@@ -138,11 +146,13 @@ class RunFollower {
       const { user, jobs } = data as Account;
       this.queryClient.setQueryData(queryKeys.user, user);
       this.setList(jobs);
+      // The server is back.
+      this.readAgainAt = 0;
     }
   }
 
   private check = () => {
-    for (const job of this.missing.values()) void this.read(job);
+    if (Date.now() >= this.readAgainAt) for (const job of this.missing.values()) void this.read(job);
     const isSilent = Date.now() - this.heardAt > MAX_SILENCE_MS;
     if (!isSilent || this.active.size === 0) return;
     // Tried again at the next check.
@@ -165,16 +175,30 @@ class RunFollower {
 
   private async read(job: UnreadJob) {
     this.missing.set(job.id, job);
+    if (this.reading.has(job.id)) return;
+    this.reading.add(job.id);
     try {
       const path = { jobId: job.id };
-      const now = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } }));
+      const signal = AbortSignal.timeout(MAX_READ_MS);
+      const now = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path }, signal }));
+      this.failures = 0;
       if (this.missing.delete(job.id)) this.update(now);
     } catch (error) {
       // Tried again by `check`, unless the job was deleted together with its image.
-      if (!isProblem(error, 404) || !this.missing.delete(job.id)) return;
+      if (!isProblem(error, 404)) return this.readLater(error);
+      if (!this.missing.delete(job.id)) return;
       this.refresh(job);
       for (const { onDeleted } of this.watchers) onDeleted(job.id, error);
+    } finally {
+      this.reading.delete(job.id);
     }
+  }
+
+  /** Jobs that are read together fail together, which counts once. */
+  private readLater(error: unknown) {
+    if (Date.now() < this.readAgainAt) return;
+    this.readAgainAt = Date.now() + backoffMs(error, this.failures);
+    this.failures += 1;
   }
 
   private end(job: Job) {
