@@ -1,17 +1,23 @@
 import { isProblem } from './api-client';
-import { pause } from './pause';
+import { backoffMs, pause } from './pause';
 
 const DEFAULT_PAUSE_SECONDS = 10;
+/** How often a call is repeated whose connection was lost while the browser was online. */
+const MAX_LOSSES = 3;
 
 /** What a call waits for. */
 export type PauseCause = 'server' | 'network';
 
-/** Repeats a call while the server is busy (429, 503) or the network is down. Rejects when the signal aborts. */
+/**
+ * Repeats a call while the server is busy (429, 503) or the network is down, and a few times if the connection was lost:
+ * a change of the network, or a phone that slept. Rejects when the signal aborts.
+ */
 export async function withRetries<T>(
   signal: AbortSignal,
   onPause: (cause: PauseCause) => void,
   call: () => Promise<T>,
 ): Promise<T> {
+  let losses = 0;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -23,6 +29,10 @@ export async function withRetries<T>(
       } else if (error instanceof TypeError && !navigator.onLine) {
         onPause('network');
         await untilOnline(signal);
+      } else if (error instanceof TypeError && losses < MAX_LOSSES) {
+        onPause('network');
+        await pause(backoffMs(error, losses), signal);
+        losses += 1;
       } else {
         throw error;
       }

@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { withRetries } from './with-retries';
+
+const lost = async () => {
+  throw new TypeError('Failed to fetch');
+};
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+test('repeats a call whose connection was lost, although the browser is online', async () => {
+  const call = vi.fn(async () => 'sent').mockImplementationOnce(lost);
+  const onPause = vi.fn();
+  const sent = withRetries(new AbortController().signal, onPause, call);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await sent).toBe('sent');
+  expect(onPause).toHaveBeenCalledExactlyOnceWith('network');
+});
+
+test('gives up on a connection that is lost four times, after growing pauses', async () => {
+  const startedAt = Date.now();
+  const times: number[] = [];
+  const call = () => {
+    times.push(Date.now() - startedAt);
+    return lost();
+  };
+  const sent = expect(withRetries(new AbortController().signal, () => {}, call)).rejects.toThrow(TypeError);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await sent;
+  expect(times).toEqual([0, 1_000, 3_000, 7_000]);
+});
+
+test('does not repeat a call that was canceled in the meantime', async () => {
+  const stop = new AbortController();
+  const call = vi.fn(lost);
+  const sent = expect(withRetries(stop.signal, () => {}, call)).rejects.toThrow('Stopped');
+  await vi.advanceTimersByTimeAsync(500);
+  stop.abort(new Error('Stopped'));
+  await sent;
+  expect(call).toHaveBeenCalledOnce();
+});
