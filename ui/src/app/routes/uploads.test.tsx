@@ -146,6 +146,23 @@ describe('several files', () => {
     expect(list.getByRole('link', { name: 'Show it: two.png' })).toBeVisible();
   });
 
+  test.each([{ status: 422, code: 'storage_full' }, { status: 401 }])(
+    'all fail with the first if none can succeed: $status',
+    async ({ status, code }) => {
+      const refuse = vi.fn(() => HttpResponse.json({ detail: 'Not one more.', code }, { status }));
+      const { list, api } = await drop(
+        ['one.png', 'two.png', 'three.png', 'four.png', 'five.png'],
+        http.post('*/api/images/upload', refuse),
+      );
+      expect(await screen.findByText('0 of 5 uploaded, 5 failed')).toBeVisible();
+      expect(list.getAllByText('Not one more.')).toHaveLength(5);
+      expect(refuse.mock.calls.length).toBeLessThanOrEqual(2);
+      server.resetHandlers(...api.handlers());
+      await userEvent.click(screen.getByRole('button', { name: 'Retry all' }));
+      expect(await screen.findByText('5 of 5 uploaded')).toBeVisible();
+    },
+  );
+
   test('wait and continue if the server is busy', async () => {
     const busy = () => new HttpResponse(null, { status: 429, headers: { 'Retry-After': '1' } });
     await drop(['one.png', 'two.png'], http.post('*/api/images/upload', busy, { once: true }));

@@ -1,8 +1,9 @@
 import type { QueryClient } from '@tanstack/react-query';
+import { ApiError, isProblem } from '@/lib/api-client';
 import { UserError } from '@/lib/failure-text';
 import { checkImageFile } from '@/lib/use-chosen-image';
 import { withRetries } from '@/lib/with-retries';
-import { addUploads, findUpload, send, setUploadState, useUploads } from './uploads';
+import { addUploads, findUpload, send, setUploadState, type Upload, useUploads } from './uploads';
 
 /** A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;
@@ -46,6 +47,17 @@ async function sendWaiting(queryClient: QueryClient) {
     if (!findUpload(id)) continue;
     if (problem) setUploadState(id, { kind: 'failed', error: new UserError(problem), canRetry: false });
     else await send(queryClient, id, withRetries);
+    failWaiting(findUpload(id)?.state);
+  }
+}
+
+/** If the user has been signed out or the storage is full, the other files fail as well. */
+function failWaiting(state?: Upload['state']) {
+  if (state?.kind !== 'failed') return;
+  const isFull = state.error instanceof ApiError && state.error.code === 'storage_full';
+  if (!isFull && !isProblem(state.error, 401)) return;
+  for (const other of useUploads.getState().uploads) {
+    if (other.state.kind === 'waiting') setUploadState(other.id, state);
   }
 }
 
