@@ -45,3 +45,14 @@ test('a refused URL is replaced by a new one, which is requested once', async ()
   expect(others).toHaveBeenCalledOnce();
   expect(await renewPictureUrl(queryClient, '/api/files/result/unknown')).toBeNull();
 });
+
+test('several refused URLs of one list request it once', async () => {
+  const queryClient = new QueryClient();
+  const listUntil = (expires: number) =>
+    ['a', 'b', 'c'].map((id) => ({ url: `/api/files/many/${id}?expires=${expires}` }));
+  const fetchList = vi.fn(async () => listUntil(2)).mockResolvedValueOnce(listUntil(1));
+  await queryClient.fetchQuery({ queryKey: ['list'], queryFn: fetchList });
+  const renewed = await Promise.all(listUntil(1).map(({ url }) => renewPictureUrl(queryClient, url)));
+  expect(renewed).toEqual(listUntil(2).map(({ url }) => url));
+  expect(fetchList).toHaveBeenCalledTimes(2);
+});

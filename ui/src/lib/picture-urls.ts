@@ -41,7 +41,11 @@ export async function renewPictureUrl(queryClient: QueryClient, url: string): Pr
   const { pathname } = new URL(url, window.location.origin);
   if (Date.now() - (askedAt.get(pathname) ?? 0) > MIN_INTERVAL_MS) {
     askedAt.set(pathname, Date.now());
-    await queryClient.refetchQueries({ predicate: (query) => findUrl(query.state.data, pathname) !== null });
+    await queryClient.refetchQueries(
+      { predicate: (query) => findUrl(query.state.data, pathname) !== null },
+      // Many pictures of one list can break at once.
+      { cancelRefetch: false },
+    );
   }
   for (const query of queryClient.getQueryCache().getAll()) {
     const found = findUrl(query.state.data, pathname);
