@@ -74,6 +74,20 @@ describe('access to routes', () => {
     expect(screen.queryByText('Failed to load your images')).toBeNull();
   });
 
+  test('keeps the page that anyone may see when the API refuses the token there', async () => {
+    const { router } = renderApp('/pricing?a=b', { signedIn: true });
+    server.use(http.get('*/api/user/get', () => new HttpResponse(null, { status: 401 })));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/login'));
+    expect(router.state.location.state).toBe('/pricing?a=b');
+  });
+
+  test('never returns to the page for signing up, which signs out', async () => {
+    const { router } = renderApp('/signup', { signedIn: true });
+    server.use(http.get('*/api/user/get', () => new HttpResponse(null, { status: 401 })));
+    expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+    expect(router.state.location.state).toBeNull();
+  });
+
   test('shows a not-found page for an unknown path', async () => {
     renderApp('/nowhere');
     expect(await screen.findByRole('heading', { name: 'This page does not exist' })).toBeVisible();

@@ -2,12 +2,12 @@ import type { ReactNode } from 'react';
 import { createBrowserRouter } from 'react-router';
 import { loadConfig } from '@/lib/env';
 import { startLanguage } from '@/lib/language';
-import { paths } from '@/lib/paths';
 import { createQueryClient } from '@/lib/query-client';
 import { Session } from '@/lib/session';
 import { ensureHistoryKey } from './history-key';
 import { Provider } from './provider';
 import { routes } from './router';
+import { signInAgain } from './sign-in-again';
 import { StartPage } from './start-page';
 
 /** When nothing else loads any more. */
@@ -23,7 +23,7 @@ export async function start(): Promise<ReactNode> {
     const [config] = await Promise.all([loadConfig(), language]);
     const queryClient = createQueryClient();
     const session = new Session(config.identity, {
-      onExpired: () => void router.navigate(paths.login),
+      onExpired: () => signInAgain(router),
       // Another account must never see cached data of this one.
       onSignedOut: () => queryClient.clear(),
       onUserChanged: () => window.location.reload(),

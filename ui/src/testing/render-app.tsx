@@ -6,6 +6,7 @@ import { createMemoryRouter } from 'react-router';
 import { onTestFinished } from 'vitest';
 import { Provider } from '@/app/provider';
 import { routes } from '@/app/router';
+import { signInAgain } from '@/app/sign-in-again';
 import { createQueryClient } from '@/lib/query-client';
 import { Session } from '@/lib/session';
 import { MockApi } from './mock-api';
@@ -21,7 +22,7 @@ export function renderApp(path: string, { api = new MockApi(), signedIn = false 
   const router = createMemoryRouter(routes, { initialEntries: [path] });
   const queryClient = createQueryClient();
   const session = new Session(api.config.identity, {
-    onExpired: () => void router.navigate('/login'),
+    onExpired: () => signInAgain(router),
     onSignedOut: () => queryClient.clear(),
     onUserChanged: () => {},
   });
