@@ -73,6 +73,8 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/components\/(pan-zoom\/(?!pointer)|hold-button|picture-wait)/,
             },
+            // The lists of active jobs. Most pages load them only if there are any.
+            { name: 'job-list', priority: 2, test: /src\/features\/runs\/(job-row|active-jobs-list)/ },
             // What several parts of the account page show.
             {
               name: 'account-parts',
