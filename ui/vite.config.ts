@@ -73,6 +73,12 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/components\/(pan-zoom\/(?!pointer)|hold-button|picture-wait)/,
             },
+            // Together, so that pointing at Download or Copy loads all they need.
+            {
+              name: 'download',
+              priority: 2,
+              test: /src\/(lib\/download|features\/results\/(result-file|fetch-picture))/,
+            },
             // The lists of active jobs. Most pages load them only if there are any.
             { name: 'job-list', priority: 2, test: /src\/features\/runs\/(job-row|active-jobs-list)/ },
             // What several parts of the account page show.

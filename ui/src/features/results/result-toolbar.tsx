@@ -6,11 +6,10 @@ import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { plainLook } from '@/features/finish/look';
 import type { Finish } from '@/features/finish/use-finish';
 import type { Result } from '@/lib/api-types';
-import { prefetch } from '@/lib/load-with-retry';
+import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import { t } from '@/lib/translate';
 import { DownloadControl } from './download-control';
 import { PanelButton } from './panel-button';
-import { resultFile } from './result-file';
 import { SourceNote } from './source-note';
 
 const loadPanel = () => import('@/features/finish/finish-panel');
@@ -40,9 +39,10 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
       <DownloadControl
         // The failure of another result's file does not concern this one.
         key={result.imageId}
-        fileOf={(format) =>
-          resultFile(queryClient, result, finish?.look ?? plainLook, touchUp?.strokes ?? [], format)
-        }
+        fileOf={async (format) => {
+          const { resultFile } = await loadWithRetry(() => import('./result-file'));
+          return resultFile(queryClient, result, finish?.look ?? plainLook, touchUp?.strokes ?? [], format);
+        }}
         onSaved={() => finish?.setSaved(result.imageId)}
       >
         {finish && (
