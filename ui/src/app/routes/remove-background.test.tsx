@@ -1,4 +1,4 @@
-import { act, screen, waitFor } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -32,6 +32,11 @@ async function chooseAFile() {
   );
   const run = await screen.findByRole('button', { name: 'Remove Bg' });
   return run;
+}
+
+function paste(name: string) {
+  const file = new File(['bytes'], name, { type: 'image/png' });
+  fireEvent.paste(document.body, { clipboardData: { files: [file] } });
 }
 
 beforeEach(() => {
@@ -74,6 +79,25 @@ describe('the free tool of a visitor', () => {
     await userEvent.click(run);
     expect(await screen.findByText('Failed to remove background, try again later')).toBeVisible();
     await waitFor(() => expect(run).toBeEnabled());
+  });
+
+  test.each([
+    [409, 'Free Exists', 'Free background remove image already created'],
+    [429, 'Try again in 7 minutes.', 'Try again in 7 minutes.'],
+  ])('runs on another picture that was pasted after %i', async (status, detail, text) => {
+    const { api } = renderApp('/remove-background');
+    server.use(http.post('*/api/free/remove-bg-fr', () => HttpResponse.json({ detail }, { status })));
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const notice = await screen.findByText(text, { selector: 'main *' });
+
+    server.resetHandlers(...api.handlers());
+    paste('other.png');
+    expect(await screen.findByRole('img', { name: 'Preview of other.png' })).toBeVisible();
+    expect(notice).not.toBeInTheDocument();
+    await userEvent.click(run);
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
   });
 
   test('disables the action when the image is too large', async () => {
@@ -180,6 +204,18 @@ describe('a visitor who leaves', () => {
 
     await userEvent.click(screen.getByRole('button', { name: 'Choose another image' }));
     expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+  });
+
+  test('finds the result, and not a picture that was pasted on another page', async () => {
+    const { router } = renderApp('/remove-background');
+    await startRun();
+    await screen.findByRole('button', { name: 'Download' });
+    await act(() => router.navigate('/pricing'));
+    await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
+    paste('other.png');
+    expect(await screen.findByText('This page can’t take another image now')).toBeVisible();
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Remove Bg' })).toBeNull();
   });
 
   test('gets the same result for the same file, instead of a refusal', async () => {

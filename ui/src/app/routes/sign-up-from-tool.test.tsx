@@ -16,6 +16,7 @@ vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 vi.mock('@/lib/kept-picture', () => ({
   keepPicture: vi.fn(async () => {}),
   takePicture: vi.fn(),
+  forgetOriginal: async () => {},
 }));
 
 const photo = new File(['bytes'], 'holiday.png', { type: 'image/png' });

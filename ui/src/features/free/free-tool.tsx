@@ -39,8 +39,14 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const run = useFreeRun(tool);
   const canChoose = !run.isBusy && !run.result;
-  useKeptPicture(canChoose ? choose : null);
-  const accept = useIncomingFiles(canChoose ? { onFile: choose } : null);
+  useKeptPicture(canChoose ? take : null);
+  const accept = useIncomingFiles(canChoose ? { onFile: take } : null);
+
+  function take(file: File) {
+    // A refusal or failure is about the picture before.
+    run.reset();
+    void choose(file);
+  }
 
   if (!offer?.freeAvailable) {
     return (

@@ -84,7 +84,8 @@ export function useFreeRun(tool: EditingTool) {
 
   return {
     start: (file: File) => run.mutate({ file }),
-    isBusy: run.isPending,
+    // On the first render, an earlier run has not been taken up again yet.
+    isBusy: run.isPending || (run.isIdle && keptRun(tool.name) !== null),
     uploadFraction,
     job,
     result: run.data ?? null,
