@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -124,6 +124,18 @@ describe('my images', () => {
     await userEvent.click(await screen.findByRole('button', { name: 'Upload' }));
     expect(await screen.findByText('Failed to upload image')).toBeVisible();
     expect(screen.getByText('The file is not a JPG, PNG or WebP image.')).toBeVisible();
+  });
+
+  test('says nothing about the failure of a picture that another one replaced', async () => {
+    renderApp('/images', { signedIn: true });
+    const detail = 'Your storage is full.';
+    server.use(http.post('*/api/images/upload', () => HttpResponse.json({ detail }, { status: 422 })));
+    await choose(aFile());
+    await userEvent.click(await screen.findByRole('button', { name: 'Upload' }));
+    expect(await screen.findByText(detail)).toBeVisible();
+    fireEvent.paste(document.body, { clipboardData: { files: [aFile('other.png')] } });
+    expect(await screen.findByRole('img', { name: 'Preview of other.png' })).toBeVisible();
+    expect(screen.queryByText(detail)).toBeNull();
   });
 
   test('links each image to its page', async () => {

@@ -256,6 +256,19 @@ describe('several files on Magic Fix', () => {
     expect(screen.getByText('This image opens here. The other one goes to My Images.')).toBeVisible();
   });
 
+  test('stay if another picture replaces the first one, until they are canceled', async () => {
+    renderApp('/magic', { signedIn: true });
+    await userEvent.upload(await screen.findByLabelText('Image file'), files);
+    const other = new File(['bytes'], 'other.png', { type: 'image/png' });
+    fireEvent.paste(document.body, { clipboardData: { files: [other] } });
+    expect(await preview('other.png')).toBeVisible();
+    expect(screen.getByText('This image opens here. The other 2 go to My Images.')).toBeVisible();
+
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    fireEvent.paste(document.body, { clipboardData: { files: [other] } });
+    expect(await screen.findByRole('button', { name: 'Upload' })).toBeVisible();
+  });
+
   test('replace a stored image that was selected', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     renderApp('/magic', { api, signedIn: true });

@@ -35,13 +35,16 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
 
   function chooseFirst([first, ...rest]: File[]) {
     if (!first) return;
+    // A failure is about the picture before.
+    upload.cancel();
     setOthers(rest);
     void choose(first);
   }
 
   const takeArrived = useEffectEvent(() => chooseFirst(arrived));
   useEffect(() => takeArrived(), []);
-  const takers = { onFile: (file: File) => chooseFirst([file]), onFiles: onFiles ?? chooseFirst };
+  const replaceFirst = (files: File[]) => chooseFirst([...files, ...others]);
+  const takers = { onFile: (file: File) => replaceFirst([file]), onFiles: onFiles ?? replaceFirst };
   useKeptPicture(upload.isSending ? null : takers.onFile);
   const accept = useIncomingFiles(upload.isSending ? null : takers);
 
@@ -60,6 +63,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
 
   function cancel() {
     upload.cancel();
+    setOthers([]);
     clear();
   }
 
