@@ -1,5 +1,6 @@
 import { type DragEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { passFocus } from '@/lib/pass-focus';
 import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
@@ -38,6 +39,7 @@ export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button does the same.
     <div
+      ref={passFocus}
       onDragOver={dragOver}
       onDragLeave={leave}
       onDrop={drop}

@@ -1,3 +1,4 @@
+import { passFocus } from '@/lib/pass-focus';
 import { t } from '@/lib/translate';
 import { Button } from './button';
 import { Notice } from './notice';
@@ -7,7 +8,7 @@ type LoadFailureProps = { text: string; isTrying: boolean; onTryAgain: () => voi
 /** Replaces content that failed to load, with a retry button. */
 export function LoadFailure({ text, isTrying, onTryAgain }: LoadFailureProps) {
   return (
-    <div className="grid justify-items-start gap-4">
+    <div ref={passFocus} className="grid justify-items-start gap-4">
       <Notice tone="error">{text}</Notice>
       <Button variant="secondary" isBusy={isTrying} onClick={onTryAgain}>
         {t('Try again')}

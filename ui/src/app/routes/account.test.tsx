@@ -39,6 +39,8 @@ describe('the storage', () => {
     repair();
     await userEvent.click(await button('Try again'));
     expect(await screen.findByText(/1 of 100,000 pictures/)).toBeVisible();
+    // The button has gone.
+    expect(screen.getByRole('region', { name: 'Storage' })).toHaveFocus();
   });
 });
 

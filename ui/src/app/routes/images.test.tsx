@@ -126,6 +126,19 @@ describe('my images', () => {
     expect(screen.getByText('The file is not a JPG, PNG or WebP image.')).toBeVisible();
   });
 
+  test('keeps the focus in the panel when a file is chosen, and when that is canceled', async () => {
+    renderApp('/images', { signedIn: true });
+    const input = await screen.findByLabelText('Image file');
+    screen.getByRole('button', { name: 'Choose files' }).focus();
+    // A file dialog returns the focus to the button.
+    fireEvent.change(input, { target: { files: [aFile()] } });
+    const cancel = await screen.findByRole('button', { name: 'Cancel' });
+    expect(screen.getByRole('region', { name: 'Upload an image' })).toHaveFocus();
+    await userEvent.click(cancel);
+    await screen.findByRole('button', { name: 'Choose files' });
+    expect(screen.getByRole('region', { name: 'Upload an image' })).toHaveFocus();
+  });
+
   test('says nothing about the failure of a picture that another one replaced', async () => {
     renderApp('/images', { signedIn: true });
     const detail = 'Your storage is full.';

@@ -24,9 +24,9 @@ export default function ImagesRoute() {
   return (
     <div className="page py-8 md:py-12">
       <PageHeader title={t('My Images')} text={t('Your uploads, kept until you delete them.')} />
-      <div className="mb-12">
+      <section aria-label={t('Upload an image')} className="mb-12">
         <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} />
-      </div>
+      </section>
       <ImageGrid filter={filter} onFilter={setFilter} badge={badge} />
     </div>
   );

@@ -100,6 +100,19 @@ describe('the free tool of a visitor', () => {
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
   });
 
+  test('keeps the focus when a file is chosen, and when that is canceled', async () => {
+    renderApp('/remove-background');
+    const input = await screen.findByLabelText('Image file');
+    screen.getByRole('button', { name: 'Choose a file' }).focus();
+    // A file dialog returns the focus to the button.
+    fireEvent.change(input, { target: { files: [new File(['bytes'], 'photo.png', { type: 'image/png' })] } });
+    const cancel = await screen.findByRole('button', { name: 'Cancel' });
+    expect(screen.getByRole('main')).toHaveFocus();
+    await userEvent.click(cancel);
+    await screen.findByRole('button', { name: 'Choose a file' });
+    expect(screen.getByRole('main')).toHaveFocus();
+  });
+
   test('disables the action when the image is too large', async () => {
     vi.mocked(readImageSize).mockResolvedValue({ x: 10, y: 6001 });
     renderApp('/remove-background');

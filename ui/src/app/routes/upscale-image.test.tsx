@@ -375,7 +375,7 @@ describe('by keyboard', () => {
     (await screen.findByRole('button', { name: 'Cancel' })).focus();
     await userEvent.keyboard('{Enter}');
     expect(await screen.findByText('The run was canceled')).toBeInTheDocument();
-    await waitFor(() => expect(screen.getByRole('heading', { name: 'Results' })).toHaveFocus());
+    await waitFor(() => expect(screen.getByRole('region', { name: 'Results' })).toHaveFocus());
   });
 
   test('a failed run is an alert', async () => {

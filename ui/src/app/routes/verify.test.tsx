@@ -242,6 +242,8 @@ describe('a picture that cannot be verified', () => {
     expect(await screen.findByRole('alert')).toHaveTextContent(text);
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByRole('heading', { name: 'No Content Credentials' })).toBeVisible();
+    // The button has gone.
+    expect(screen.getByRole('region', { name: 'Result' })).toHaveFocus();
   });
 });
 

@@ -6,6 +6,7 @@ import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
 import type { EditingTool } from '@/features/catalog/tool';
 import { resultReady } from '@/features/runs/announcements';
+import { passFocus } from '@/lib/pass-focus';
 import { t } from '@/lib/translate';
 import type { ChosenImage } from '@/lib/use-chosen-image';
 import type { SignUpLink } from './sign-up-card';
@@ -26,7 +27,7 @@ type FreeRunPanelProps = {
 /** The actions on the image, and how its run goes on. */
 export function FreeRunPanel({ tool, chosen, run, signUp, onStart, onStartOver }: FreeRunPanelProps) {
   return (
-    <div className="grid gap-3">
+    <div ref={passFocus} className="grid gap-3">
       {chosen && (
         <Button
           size="lg"

@@ -9,6 +9,7 @@ import { useIncomingFiles } from '@/components/use-incoming-files';
 import { useConfig } from '@/lib/env';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
+import { passFocus } from '@/lib/pass-focus';
 import { plural, t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
@@ -77,7 +78,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
   const canSkip = chosen.problem !== null && others.length > 0;
 
   return (
-    <div className="grid gap-4">
+    <div ref={passFocus} className="grid gap-4">
       <ChosenPreview chosen={chosen} />
       {upload.isSending && (
         <ProgressBar label={t('Upload')} fraction={upload.fraction < 1 ? upload.fraction : null} />
@@ -89,7 +90,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
           {t('Cancel')}
         </Button>
         {canSkip && (
-          <Button variant="secondary" onClick={() => chooseFirst(others)}>
+          <Button ref={passFocus} variant="secondary" onClick={() => chooseFirst(others)}>
             {t('Skip this image')}
           </Button>
         )}

@@ -1,8 +1,9 @@
-import { type ReactNode, type Ref, Suspense, useEffectEvent, useLayoutEffect, useRef } from 'react';
+import { type ReactNode, type Ref, Suspense, useRef } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import type { Tool } from '@/features/catalog/tool';
 import { useCancelJob } from '@/features/runs/cancel-job';
 import type { Image, Job, Result } from '@/lib/api-types';
+import { passFocus } from '@/lib/pass-focus';
 import { t } from '@/lib/translate';
 import { ResultsPanel } from './results-panel';
 
@@ -50,7 +51,7 @@ export function ResultsSide(props: ResultsSideProps) {
         editedId={editedId}
         progress={
           job && (
-            <FocusGuard onLost={() => heading.current?.focus()}>
+            <div key="progress" ref={passFocus} className="absolute inset-x-3 bottom-3">
               <Suspense>
                 <JobProgress
                   job={job}
@@ -59,29 +60,11 @@ export function ResultsSide(props: ResultsSideProps) {
                   onCancel={() => cancel.mutate(job.id)}
                 />
               </Suspense>
-            </FocusGuard>
+            </div>
           )
         }
       />
     </section>
-  );
-}
-
-/** Calls `onLost` when it unmounts together with the focused element, such as the Cancel button. */
-function FocusGuard({ onLost, children }: { onLost: () => void; children: ReactNode }) {
-  const box = useRef<HTMLDivElement>(null);
-  const lose = useEffectEvent(onLost);
-  // A layout effect is cleaned up while the button is still in the page.
-  useLayoutEffect(
-    () => () => {
-      if (box.current?.contains(document.activeElement)) lose();
-    },
-    [],
-  );
-  return (
-    <div ref={box} className="absolute inset-x-3 bottom-3">
-      {children}
-    </div>
   );
 }
 

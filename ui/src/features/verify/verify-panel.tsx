@@ -1,6 +1,7 @@
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
 import { FileDrop } from '@/components/file-drop';
+import { LoadFailure } from '@/components/load-failure';
 import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
@@ -38,16 +39,13 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
     if (hasPicture) outcome.current?.focus({ preventScroll: true });
   }, [hasPicture]);
 
-  const failure = error && (
-    <div className="grid justify-items-start gap-4">
+  const failure =
+    error &&
+    (error instanceof UserError ? (
       <Notice tone="error">{failureText(error)}</Notice>
-      {!(error instanceof UserError) && (
-        <Button variant="secondary" onClick={tryAgain}>
-          {t('Try again')}
-        </Button>
-      )}
-    </div>
-  );
+    ) : (
+      <LoadFailure text={failureText(error)} isTrying={false} onTryAgain={tryAgain} />
+    ));
 
   return (
     <>
