@@ -7,7 +7,7 @@ import { Skeleton } from './skeleton';
 
 /** The chosen file, in the size that its result will have on the page. */
 export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
-  const { file, url, size, problem } = chosen;
+  const { file, url, size, problem, isReady } = chosen;
   return (
     <div className="grid gap-3">
       {/* The size is known after decoding; a file that is not an image never has one. */}
@@ -19,6 +19,10 @@ export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
             className="checkerboard absolute inset-0 size-full"
           />
         </PictureBox>
+      ) : isReady ? (
+        <p className="grid h-72 place-content-center rounded-lg bg-sunken p-4 text-soft">
+          {t('This browser cannot show the picture.')}
+        </p>
       ) : (
         !problem && <Skeleton className="h-72" />
       )}

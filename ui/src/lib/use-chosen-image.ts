@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { t } from '@/lib/translate';
-import { api, sendForm } from './api-client';
+import { ApiError, api, sendForm } from './api-client';
 import { useConfig } from './env';
 import { failureText, problemText } from './failure-text';
 import { type ImageSize, readImageSize } from './image-size';
@@ -14,43 +14,61 @@ export type ChosenImage = {
   url: string;
   /** Whether it is the preview, which may be smaller than the picture. */
   isPreview?: boolean;
+  /** Null while the file is being read, and if it cannot be shown. */
   size: ImageSize | null;
   /** Why the file cannot be used; null while it is being read, and if it can be used. */
   problem: string | null;
+  /** Whether it has been read and can be used. */
+  isReady: boolean;
 };
 
 /** One chosen file, measured and checked against the installation's limits. */
 export function useChosenImage(maxDimension: number) {
   const { limits } = useConfig();
   const [chosen, setChosen] = useState<ChosenImage | null>(null);
+  const stopping = useRef(new AbortController());
   const url = chosen?.url;
 
   useEffect(() => () => void (url && URL.revokeObjectURL(url)), [url]);
+  useEffect(() => () => stopping.current.abort(), []);
 
   async function choose(file: File) {
     if (!isPicture(file)) return;
+    stopping.current.abort();
+    stopping.current = new AbortController();
+    const { signal } = stopping.current;
     const url = URL.createObjectURL(file);
-    const update = (change: Partial<ChosenImage>) =>
-      // A slow file must not overwrite a later choice.
-      setChosen((current) => (current?.file === file ? { ...current, ...change } : current));
-
-    setChosen({ file, url, size: null, problem: null });
-    const found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
-    update(found.size || found.problem ? found : await serverPreview(file, maxDimension));
+    setChosen({ file, url, size: null, problem: null, isReady: false });
+    let found: Found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
+    if (!found.size && !found.problem) found = await serverPreview(file, maxDimension, signal);
+    // A slow file must not overwrite a later choice.
+    if (!signal.aborted) setChosen({ file, url, ...found, isReady: !found.problem });
   }
 
-  return { chosen, choose, clear: () => setChosen(null) };
+  function clear() {
+    stopping.current.abort();
+    setChosen(null);
+  }
+
+  return { chosen, choose, clear };
 }
 
+type Found = Pick<ChosenImage, 'size' | 'problem'> & Partial<ChosenImage>;
+
+/** Answers that are about the file, and not about the server or the connection. */
+const VERDICTS = [400, 413, 415, 422];
+
 /** Lets the server show and measure a file that this browser cannot show. */
-async function serverPreview(file: File, maxDimension: number): Promise<Partial<ChosenImage>> {
+async function serverPreview(file: File, maxDimension: number, signal: AbortSignal): Promise<Found> {
   try {
-    const { body, header } = await sendForm('/api/preview', { file });
+    const { body, header } = await sendForm('/api/preview', { file }, { signal });
     const size = { x: Number(header('x-width')), y: Number(header('x-height')) };
     const problem = sizeProblem(size, maxDimension);
     return { url: URL.createObjectURL(body), isPreview: true, size, problem };
   } catch (error) {
-    return { problem: failureText(error as Error) };
+    const isVerdict = error instanceof ApiError && VERDICTS.includes(error.status);
+    // Without a verdict, the file can be used without having been shown.
+    return { size: null, problem: isVerdict ? failureText(error) : null };
   }
 }
 

@@ -83,6 +83,32 @@ describe('my images', () => {
     },
   );
 
+  test.each<[string, () => Response]>([
+    ['too many previews', () => new HttpResponse(null, { status: 429 })],
+    ['a busy server', () => new HttpResponse(null, { status: 503 })],
+    ['a lost connection', () => HttpResponse.error()],
+  ])('uploads a file without its preview after %s', async (_, answer) => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+    const { router, api } = renderApp('/images', { signedIn: true });
+    server.use(http.post('*/api/preview', answer));
+    await choose(aFile('photo.heic', ''));
+    expect(await screen.findByText('This browser cannot show the picture.')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Upload' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/images/${api.images[0]?.id}`));
+  });
+
+  test('no longer sends a file for its preview once it is canceled', async () => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+    const abort = vi.spyOn(window.XMLHttpRequest.prototype, 'abort');
+    renderApp('/images', { signedIn: true });
+    const sent = vi.fn(() => new Promise<never>(() => {}));
+    server.use(http.post('*/api/preview', sent));
+    await choose(aFile('photo.heic', ''));
+    await waitFor(() => expect(sent).toHaveBeenCalled());
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    expect(abort).toHaveBeenCalledOnce();
+  });
+
   test('says why the server cannot show a file', async () => {
     vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
     renderApp('/images', { signedIn: true });

@@ -31,7 +31,7 @@ export function FreeRunPanel({ tool, chosen, run, signUp, onStart, onStartOver }
       {chosen && (
         <Button
           size="lg"
-          disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
+          disabled={!chosen.isReady || run.isRefused || run.result !== null}
           isBusy={run.isBusy}
           onClick={() => onStart(chosen.file)}
         >

@@ -75,7 +75,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
     onClick: () => void (chosen && keepPicture(chosen.file)),
   };
 
-  const original = chosen?.url ?? run.originalUrl;
+  const original = chosen ? chosen.size && chosen.url : run.originalUrl;
   const size = chosen ? chosen.size : run.result && originalSize(run.result);
   const sampled = tool.name === 'upscale' &&
     original &&

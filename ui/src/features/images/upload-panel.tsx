@@ -94,11 +94,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
             {t('Skip this image')}
           </Button>
         )}
-        <Button
-          disabled={!chosen.size || chosen.problem !== null}
-          isBusy={upload.isSending}
-          onClick={() => send(chosen.file)}
-        >
+        <Button disabled={!chosen.isReady} isBusy={upload.isSending} onClick={() => send(chosen.file)}>
           {others.length > 0
             ? plural(others.length + 1, { one: 'Upload # image', other: 'Upload # images' })
             : t('Upload')}
