@@ -1,13 +1,14 @@
 import { type DragEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
 import { passFocus } from '@/lib/pass-focus';
-import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
 
 type FileDropProps = {
   hint: string;
+  /** What the file dialog offers. */
+  types: string;
   onFiles: (files: FileList | null) => void;
   isMultiple?: boolean;
 };
@@ -16,7 +17,7 @@ type FileDropProps = {
  * Accepts image files by drag and drop or a click anywhere in the panel. The panel is a plain box, because an input
  * inside an element with role=button is invalid; the button extends its hit area over the panel.
  */
-export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
+export function FileDrop({ hint, types, onFiles, isMultiple = false }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
 
@@ -65,7 +66,7 @@ export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
       <input
         ref={input}
         type="file"
-        accept={pictureTypes}
+        accept={types}
         multiple={isMultiple}
         aria-label={t('Image file')}
         hidden

@@ -5,7 +5,7 @@ import { useConfig } from './env';
 import { failureText, problemText } from './failure-text';
 import { type ImageSize, readImageSize } from './image-size';
 import { isTooBig, tooBigText } from './max-dimension';
-import { isCommon, isHeif, isPicture, isRaw } from './picture-kind';
+import { isCommon, isHeif, isPicture, isRaw, missingFormat } from './picture-kind';
 import { tooLargeText } from './upload-size';
 
 export type ChosenImage = {
@@ -24,7 +24,7 @@ export type ChosenImage = {
 
 /** One chosen file, measured and checked against the installation's limits. */
 export function useChosenImage(maxDimension: number) {
-  const { limits } = useConfig();
+  const { limits, features } = useConfig();
   const [chosen, setChosen] = useState<ChosenImage | null>(null);
   const stopping = useRef(new AbortController());
   const url = chosen?.url;
@@ -38,7 +38,10 @@ export function useChosenImage(maxDimension: number) {
     stopping.current = new AbortController();
     const { signal } = stopping.current;
     const url = URL.createObjectURL(file);
-    setChosen({ file, url, size: null, problem: null, isReady: false });
+    const missing = missingFormat(file, features);
+    const problem = missing && unavailableText(missing);
+    setChosen({ file, url, size: null, problem, isReady: false });
+    if (problem) return;
     let found: Found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
     if (!found.size && !found.problem) found = await serverPreview(file, maxDimension, signal);
     // A slow file must not overwrite a later choice.
@@ -84,7 +87,7 @@ export async function checkImageFile(
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
   const unreadable = {
     size: null,
-    problem: t('We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.'),
+    problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
   const kind = kindProblem(file);
@@ -100,6 +103,12 @@ export async function checkImageFile(
   } catch {
     return unreadable;
   }
+}
+
+/** What the server would say about a format that it does not read. */
+function unavailableText(format: string): string {
+  const detail = `${format} files cannot be read here. Save the picture as JPEG or PNG and upload that.`;
+  return problemText({ detail, code: 'image_format_unavailable' });
 }
 
 /** Why the server would refuse a picture of this kind: a sentence, or '' if it has no name. Null if it takes it. */

@@ -58,6 +58,15 @@ describe('the hero', () => {
 
 describe('the sections', () => {
   test.each([
+    [true, /^Drop a JPG, PNG, WebP, HEIC or AVIF file/],
+    [false, /^Drop a JPG, PNG or WebP file/],
+  ])('promise HEIC only where the server reads it: %s', async (heic, text) => {
+    const config = aConfig({ features: { payments: false, heic, avif: true } });
+    await openLanding({ api: Object.assign(new MockApi(), { config }) });
+    expect(screen.getByText(text)).toBeVisible();
+  });
+
+  test.each([
     ['AI-Powered Image Magic Fix', '/magic', '8 credits per image', 1],
     ['AI-Powered Background Removal', '/remove-background', '5 credits per image', 3],
     ['AI-Powered Image Upscaling', '/upscale', '3 or 6 credits per image', 2],

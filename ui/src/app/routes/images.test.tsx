@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readImageSize } from '@/lib/image-size';
-import { anImage, aResult } from '@/testing/builders';
+import { aConfig, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -42,9 +42,7 @@ describe('my images', () => {
     renderApp('/images', { signedIn: true });
     await choose(aFile('photo', type));
     expect(
-      await screen.findByText(
-        'We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.',
-      ),
+      await screen.findByText('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
     ).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
   });
@@ -108,6 +106,27 @@ describe('my images', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
     expect(abort).toHaveBeenCalledOnce();
   });
+
+  test.each([
+    ['photo.heic', { heic: false, avif: true }, 'HEIC files cannot be read here.', 'image/*,.avif'],
+    [
+      'photo.avif',
+      { heic: true, avif: false },
+      'AVIF files cannot be read here.',
+      'image/*,.heic,.heif,.hif',
+    ],
+  ])(
+    'refuses %s before it is sent to a server that does not read it',
+    async (name, features, text, types) => {
+      const config = aConfig({ features: { payments: false, ...features } });
+      const { api } = renderApp('/images', { api: Object.assign(new MockApi(), { config }), signedIn: true });
+      expect(await screen.findByLabelText('Image file')).toHaveAttribute('accept', types);
+      await choose(aFile(name, ''));
+      expect(await screen.findByText(text, { exact: false })).toBeVisible();
+      expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+      expect(api.calls).not.toContain('POST /api/preview');
+    },
+  );
 
   test('says why the server cannot show a file', async () => {
     vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));

@@ -26,7 +26,7 @@ type BatchPanelProps = {
 
 /** A batch of files: first the action and its price, then the progress of each file. */
 export default function BatchPanel({ tool, batch, available, onClose }: BatchPanelProps) {
-  const { limits } = useConfig();
+  const { limits, features } = useConfig();
   const { userId } = useSession();
   const offer = useTool(tool.name);
   const runner = batchRunner(tool, useQueryClient());
@@ -97,7 +97,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
               <input
                 ref={input}
                 type="file"
-                accept={pictureTypes}
+                accept={pictureTypes(features)}
                 multiple
                 aria-label={t('More image files')}
                 hidden

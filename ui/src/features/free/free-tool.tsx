@@ -13,6 +13,7 @@ import { formatBytes } from '@/lib/format';
 import type { ImageSize } from '@/lib/image-size';
 import { keepPicture } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
+import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
@@ -33,7 +34,7 @@ function originalSize({ width, height, factor }: FreeResult): ImageSize {
 
 /** A tool for visitors: one image, and nothing is saved. */
 export default function FreeTool({ tool }: { tool: EditingTool }) {
-  const { limits } = useConfig();
+  const { limits, features } = useConfig();
   const maxDimension = limits[tool.limit];
   const offer = useTool(tool.name);
   const { chosen, choose, clear } = useChosenImage(maxDimension);
@@ -98,6 +99,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
               side: maxDimension,
               bytes: formatBytes(limits.maxUploadBytes),
             })}
+            types={pictureTypes(features)}
             onFiles={accept}
           />
         ) : run.result ? (

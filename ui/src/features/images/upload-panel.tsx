@@ -10,6 +10,7 @@ import { useConfig } from '@/lib/env';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
 import { passFocus } from '@/lib/pass-focus';
+import { pictureTypes } from '@/lib/picture-kind';
 import { plural, t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
@@ -27,7 +28,7 @@ type UploadPanelProps = {
 
 /** Chooses, previews and uploads an image, then navigates to `{prefix}/{newImageId}`. */
 export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: UploadPanelProps) {
-  const { limits } = useConfig();
+  const { limits, features } = useConfig();
   const navigate = useNavigate();
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const [others, setOthers] = useState<File[]>([]);
@@ -56,6 +57,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
           side: maxDimension,
           bytes: formatBytes(limits.maxUploadBytes),
         })}
+        types={pictureTypes(features)}
         onFiles={accept}
         isMultiple
       />

@@ -1,7 +1,9 @@
+import { useConfig } from '@/lib/env';
 import { t } from '@/lib/translate';
-import { steps } from './texts';
+import { commonUpload, steps } from './texts';
 
 export function Steps() {
+  const { heic, avif } = useConfig().features;
   return (
     <section className="border-y border-line bg-surface" aria-labelledby="steps">
       <div className="page py-12 md:py-20">
@@ -13,7 +15,7 @@ export function Steps() {
             <li key={id} className="border-t-2 border-accent pt-4">
               <p className="text-sm font-semibold text-accent tabular-nums">{index + 1}</p>
               <h3 className="mt-1 text-lg font-semibold">{t(title)}</h3>
-              <p className="mt-2 text-soft">{t(text)}</p>
+              <p className="mt-2 text-soft">{t(id === 'upload' && !(heic && avif) ? commonUpload : text)}</p>
             </li>
           ))}
         </ol>

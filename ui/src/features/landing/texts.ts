@@ -38,6 +38,11 @@ export const sections = {
   },
 } satisfies Record<string, SectionTexts>;
 
+/** Where the server reads neither HEIC nor AVIF, or only one of them. */
+export const commonUpload = msg(
+  'Drop a JPG, PNG or WebP file. We remove camera metadata such as your location.',
+);
+
 export const steps = [
   {
     id: 'upload',

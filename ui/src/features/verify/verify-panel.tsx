@@ -17,6 +17,9 @@ import { ReportView } from './report-view';
 import { type LinkedPicture, useVerification } from './use-verification';
 import { verdictOf } from './verdict';
 
+// Marks are read without a decoder.
+const types = pictureTypes({ heic: true, avif: true });
+
 type VerifyPanelProps = {
   /** A picture to check at once. */
   linked: LinkedPicture | null;
@@ -60,6 +63,7 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
           ) : (
             <FileDrop
               hint={t('JPG, PNG, WebP, HEIC or AVIF, up to {bytes}', { bytes: formatBytes(maxUploadBytes) })}
+              types={types}
               onFiles={accept}
             />
           )}
@@ -71,7 +75,7 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
             <input
               ref={input}
               type="file"
-              accept={pictureTypes}
+              accept={types}
               aria-label={t('Image file')}
               hidden
               onChange={({ target }) => {
