@@ -35,7 +35,6 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
   });
   const copy = useMutation({
     mutationFn: async () => {
-      const { copyPicture } = await loadWithRetry(loadDownload);
       // Safari may hide why the promise in the clipboard item failed.
       const png = fileOf('png');
       await Promise.all([copyPicture(png), png]);
@@ -84,7 +83,6 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
             variant="secondary"
             className="max-sm:px-3"
             isBusy={copy.isPending}
-            onPointerEnter={prefetch(loadDownload)}
             onClick={() => start(copy, download)}
           >
             {t('Copy')}
@@ -97,4 +95,13 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
       )}
     </>
   );
+}
+
+/**
+ * Copies a picture as a PNG, the one format that every clipboard takes. Browsers encode it again, for safety, so a copy
+ * has no marks.
+ */
+async function copyPicture(png: Promise<Blob>): Promise<void> {
+  // Safari wants the promise itself: after a pause, the click no longer counts.
+  await navigator.clipboard.write([new ClipboardItem({ 'image/png': png })]);
 }
