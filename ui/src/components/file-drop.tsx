@@ -4,6 +4,7 @@ import { passFocus } from '@/lib/pass-focus';
 import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
+import { isFileDrag } from './use-incoming-files';
 
 type FileDropProps = {
   hint: string;
@@ -14,7 +15,8 @@ type FileDropProps = {
 };
 
 /**
- * Accepts image files by drag and drop or a click anywhere in the panel. The panel is a plain box, because an input
+ * Accepts image files by a click anywhere in the panel, and shows that they can be dropped: the page accepts them
+ * everywhere (`useIncomingFiles`). The panel is a plain box, because an input
  * inside an element with role=button is invalid; the button extends its hit area over the panel.
  */
 export function FileDrop({ hint, types, onFiles, isMultiple = false }: FileDropProps) {
@@ -26,24 +28,13 @@ export function FileDrop({ hint, types, onFiles, isMultiple = false }: FileDropP
     if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) setDraggedOver(false);
   }
 
-  function dragOver(event: DragEvent) {
-    event.preventDefault();
-    setDraggedOver(true);
-  }
-
-  function drop(event: DragEvent) {
-    event.preventDefault();
-    setDraggedOver(false);
-    onFiles(event.dataTransfer.files);
-  }
-
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button does the same.
     <div
       ref={passFocus}
-      onDragOver={dragOver}
+      onDragOver={({ dataTransfer }) => setDraggedOver(isFileDrag(dataTransfer))}
       onDragLeave={leave}
-      onDrop={drop}
+      onDrop={() => setDraggedOver(false)}
       className={classNames(
         'relative flex min-h-72 flex-col items-center justify-center gap-4 rounded-lg border-2 border-dashed p-6 text-center transition-colors',
         isDraggedOver ? 'border-accent bg-accent-wash' : 'border-control bg-surface hover:bg-accent-wash',

@@ -10,6 +10,10 @@ type Takers = {
   onFiles?: ((files: File[]) => void) | undefined;
 };
 
+/** Whether files are dragged. A picture dragged from a page, such as a thumbnail of this one, is also HTML. */
+export const isFileDrag = ({ types }: DataTransfer) =>
+  types.includes('Files') && !types.includes('text/html');
+
 /**
  * Handles image files that are pasted or dropped anywhere on the page, except in a text field. Null while the page can
  * take none. Returns the function that handles files from elsewhere, such as an input.
@@ -38,13 +42,9 @@ export function useIncomingFiles(takers: Takers | null) {
   });
 
   const drag = useEffectEvent((event: DragEvent) => {
-    const { types, files } = event.dataTransfer ?? {};
-    // A picture dragged from a page, such as a thumbnail of this one, is also a link.
-    const isFile = types?.includes('Files') && !types.includes('text/uri-list');
-    // A drop area has handled it already.
-    if (!takers || !isFile || event.defaultPrevented) return;
+    if (!takers || !event.dataTransfer || !isFileDrag(event.dataTransfer)) return;
     event.preventDefault();
-    if (event.type === 'drop') accept(files ?? null);
+    if (event.type === 'drop') accept(event.dataTransfer.files);
   });
 
   // A plain effect may run after the page is visible, and miss a paste until then.

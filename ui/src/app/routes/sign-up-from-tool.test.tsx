@@ -139,7 +139,12 @@ describe('an image dropped beside the upload panel', () => {
   test('is ignored if it was dragged from a page', async () => {
     renderApp('/upscale');
     await screen.findByLabelText('Image file');
-    drop([photo], ['Files', 'text/uri-list']);
+    drop([photo], ['Files', 'text/uri-list', 'text/html']);
+    const dataTransfer = { files: [photo], types: ['Files', 'text/uri-list', 'text/html'] };
+    const panel = screen.getByText('Drop an image here');
+    fireEvent.dragOver(panel, { dataTransfer });
+    expect(screen.queryByText('Drop it here')).toBeNull();
+    fireEvent.drop(panel, { dataTransfer });
     expect(screen.queryByRole('img', { name: /^Preview/ })).toBeNull();
   });
 });

@@ -82,7 +82,7 @@ describe('a batch of files', () => {
     fireEvent.drop(list, {
       dataTransfer: {
         files: [new File(['bytes'], 'one.png', { type: 'image/png' })],
-        types: ['Files', 'text/uri-list'],
+        types: ['Files', 'text/uri-list', 'text/html'],
       },
     });
     await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(4));
