@@ -152,6 +152,21 @@ describe('selecting several images', () => {
     expect(screen.getByRole('searchbox')).toBeVisible();
   });
 
+  test('stays ended if that was while the other pages were loading', async () => {
+    open(named(...Array.from({ length: 60 }, (_, index) => `photo-${index}.jpg`)));
+    await userEvent.click(await box('photo-3.jpg'));
+    let load = () => {};
+    const loading = new Promise<void>((resolve) => {
+      load = resolve;
+    });
+    server.use(http.get('*/api/images', () => loading.then(() => undefined), { once: true }));
+    await press('Select all');
+    await userEvent.keyboard('{Escape}');
+    load();
+    await waitFor(() => expect(shown()).toHaveLength(60));
+    expect(selected()).toEqual([]);
+  });
+
   test('ends when the search changes, so that nothing hidden is deleted', async () => {
     const { router } = open(named(...names));
     await userEvent.click(await box('a.jpg'));

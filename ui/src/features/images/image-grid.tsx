@@ -58,16 +58,16 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
     onFilter(change);
   }
 
-  /** Loads the pages that are missing, and selects everything. */
-  async function selectAll() {
+  /** Loads the pages that are missing, and returns every id. */
+  async function loadAll(): Promise<string[]> {
     let { data, hasNextPage } = query;
     while (hasNextPage) {
       const next = await query.fetchNextPage();
-      // The query reports the failure; the images loaded so far are selected.
+      // The query reports the failure; the images loaded so far are there.
       if (next.isError) break;
       ({ data, hasNextPage } = next);
     }
-    select(data?.pages.flatMap((page) => page.images.map(({ id }) => id)) ?? []);
+    return data?.pages.flatMap((page) => page.images.map(({ id }) => id)) ?? [];
   }
 
   function move(event: KeyboardEvent<HTMLElement>) {
@@ -99,7 +99,8 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
                 images={images.filter(({ id }) => selected.has(id))}
                 isAll={selected.size === query.total}
                 download={download}
-                onSelectAll={selectAll}
+                onLoadAll={loadAll}
+                onSelect={select}
                 onDelete={(imageIds) => remove.mutate(imageIds)}
                 onEnd={endSelection}
                 onLeft={() => heading.current?.focus({ preventScroll: true })}

@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
@@ -13,7 +13,9 @@ type SelectionToolsProps = {
   images: Image[];
   isAll: boolean;
   download: ReturnType<typeof useDownloadImages>;
-  onSelectAll: () => Promise<void>;
+  /** Returns the ids of all images. */
+  onLoadAll: () => Promise<string[]>;
+  onSelect: (imageIds: string[]) => void;
   onDelete: (imageIds: string[]) => void;
   onEnd: () => void;
   /** The focus was here, and these tools are gone. */
@@ -22,12 +24,28 @@ type SelectionToolsProps = {
 
 /** The actions on the selected images. On a phone they are at the lower edge of the window. */
 export default function SelectionTools(props: SelectionToolsProps) {
-  const { images, isAll, download, onSelectAll, onDelete, onEnd, onLeft } = props;
+  const { images, isAll, download, onLoadAll, onSelect, onDelete, onEnd, onLeft } = props;
   const [isLoading, setLoading] = useState(false);
   const isOne = images.length === 1;
 
+  const hasEnded = useRef(false);
   const leave = useEffectEvent(() => document.activeElement === document.body && onLeft());
-  useEffect(() => () => void leave(), []);
+  useEffect(() => {
+    hasEnded.current = false;
+    return () => {
+      hasEnded.current = true;
+      leave();
+    };
+  }, []);
+
+  async function selectAll() {
+    setLoading(true);
+    const all = await onLoadAll();
+    // The user may have ended the selection in the meantime.
+    if (hasEnded.current) return;
+    onSelect(all);
+    setLoading(false);
+  }
 
   return (
     <div data-selecting className="flex w-full items-center justify-between gap-3">
@@ -39,16 +57,7 @@ export default function SelectionTools(props: SelectionToolsProps) {
           {plural(images.length, { one: '# selected', other: '# selected' })}
         </p>
         {!isAll && (
-          <Button
-            variant="quiet"
-            size="sm"
-            isBusy={isLoading}
-            onClick={async () => {
-              setLoading(true);
-              await onSelectAll();
-              setLoading(false);
-            }}
-          >
+          <Button variant="quiet" size="sm" isBusy={isLoading} onClick={() => void selectAll()}>
             {t('Select all')}
           </Button>
         )}
