@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -64,6 +64,38 @@ beforeAll(async () => {
 beforeEach(() => {
   useMaskStore.setState({ brush: 'paint', brushSize: 20, takesAway: false, drafts: {} });
   stubFrame();
+});
+
+describe('the results of the next image in a series', () => {
+  const made = { resultId: 'one', imageId: 'image-1', tool: 'magic-fix' as const };
+  const withSeries = () =>
+    withImage({
+      images: [anImage(), anImage({ id: 'image-2', madeFrom: made })],
+      fixed: ['one', 'two'].map((imageId) => aResult({ imageId, prompt: 'remove it' })),
+    });
+
+  test('begin with the one that a link named', async () => {
+    const { router } = open(withSeries(), '/magic/image-2');
+    await screen.findByText('No images to show');
+    await act(() => router.navigate('/magic/image-1', { state: { resultId: 'two' } }));
+    expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+  });
+
+  test('are no longer new once they were seen', async () => {
+    const api = withSeries();
+    const { router, unmount } = open(api, '/magic/image-2');
+    await screen.findByText('No images to show');
+    const createdAt = new Date(Date.now() + 3_600_000).toISOString();
+    api.fixed = [...api.fixed, aResult({ imageId: 'three', prompt: 'remove it', createdAt })];
+    await act(() => router.navigate('/magic/image-1'));
+    expect(await screen.findByText('NEW')).toBeVisible();
+    await act(() => router.navigate('/magic/image-2'));
+    await screen.findByText('No images to show');
+    unmount();
+    open(api);
+    await screen.findByRole('button', { name: 'Result 3' });
+    expect(screen.queryByText('NEW')).toBeNull();
+  });
 });
 
 describe('a finished fix', () => {

@@ -40,6 +40,8 @@ export function ResultsSide(props: ResultsSideProps) {
         {run.announcement}
       </p>
       <ResultsPanel
+        // Magic Fix goes on with the next image in place, and its results are another list.
+        key={image.id}
         tool={tool}
         image={image}
         selectedId={selectedId}
