@@ -254,6 +254,18 @@ describe('finishing a cut-out', () => {
     expect(api.renders[0]?.options).toEqual({ ...plain, format: 'png', background: { picture: true } });
   });
 
+  test('keeps a custom picture in memory only until the page is left', async () => {
+    const { unmount } = open();
+    await press('Finish');
+    const file = await screen.findByLabelText('Background picture');
+    await userEvent.upload(file, new File(['bytes'], 'beach.png', { type: 'image/png' }));
+    await waitFor(async () => expect(await background()).toMatch(/blob:test-/));
+    const url = vi.mocked(URL.createObjectURL).mock.results.at(-1)?.value;
+    expect(URL.revokeObjectURL).not.toHaveBeenCalledWith(url);
+    unmount();
+    expect(URL.revokeObjectURL).toHaveBeenCalledWith(url);
+  });
+
   test('a shadow, a crop for shops, and a blurred original', async () => {
     const { api } = open();
     await press('Finish');

@@ -50,7 +50,6 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
   const isCustomColor = color !== null && !swatches.some((swatch) => swatch.color === color);
 
   function change(next: Background | null) {
-    if (picture) URL.revokeObjectURL(picture.url);
     setProblem(null);
     onBackground(next);
   }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { add, emptyHistory, type History, redo, type Stroke, undo } from '@/features/mask/marks';
 import { type Look, plainLook } from './look';
+import { useBackgroundUrl } from './use-background-url';
 
 export const brushSizes = [12, 30, 60] as const;
 
@@ -22,6 +23,7 @@ export type Finish = ReturnType<typeof useFinish>;
 /** How the results of this page are finished: one look for all of them, and a touch-up for each. */
 export function useFinish() {
   const [look, setLook] = useState<Look>(plainLook);
+  useBackgroundUrl(look.background);
   const [histories, setHistories] = useState<Record<string, History>>({});
   const [brush, setBrush] = useState<TouchUpBrush>({ tool: 'erase', size: brushSizes[1] });
   const [isTouchingUp, setTouchingUp] = useState(false);

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useState } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { type Background, backgroundCss } from '@/features/finish/look';
+import { useBackgroundUrl } from '@/features/finish/use-background-url';
 import { DownloadControl } from '@/features/results/download-control';
 import { PanelButton } from '@/features/results/panel-button';
 import { sharedResultFile } from '@/features/results/result-file';
@@ -21,6 +22,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
   const queryClient = useQueryClient();
   const [view, setView] = useState<View>('result');
   const [background, setBackground] = useState<Background | null>(null);
+  useBackgroundUrl(background);
   const [isOpen, setOpen] = useState(false);
 
   return (
