@@ -325,6 +325,20 @@ describe('finishing a cut-out', () => {
       );
     });
 
+    test('is no longer rendered once it has changed again', async () => {
+      open();
+      const rendered = vi.fn(() => new Promise<never>(() => {}));
+      server.use(http.post('*/api/results/:id/render', rendered));
+      const abort = vi.spyOn(window.XMLHttpRequest.prototype, 'abort');
+      await press('Finish');
+      await userEvent.click(await screen.findByRole('switch', { name: 'Shadow' }));
+      await press('Zoom');
+      await waitFor(() => expect(rendered).toHaveBeenCalledOnce());
+      expect(abort).not.toHaveBeenCalled();
+      slide('Softness', 3);
+      expect(abort).toHaveBeenCalledOnce();
+    });
+
     test('cannot be compared with the original after a crop', async () => {
       open();
       await press('Compare');

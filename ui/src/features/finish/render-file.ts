@@ -14,12 +14,13 @@ export async function renderFile(
   { background, shadow, crop }: Look,
   strokes: Stroke[],
   format: DownloadFormat,
+  signal?: AbortSignal,
 ): Promise<Blob> {
   const options = { format, quality: QUALITY, background: optionOf(background), shadow, crop };
   const fields: Record<string, string | File> = { options: JSON.stringify(options) };
   if (strokes.length > 0) fields.touchUp = await touchUpFile(strokes, size);
   if (background && 'picture' in background) fields.background = background.picture;
-  const { body } = await sendForm(path, fields);
+  const { body } = await sendForm(path, fields, { signal });
   // The type decides what a clipboard makes of it.
   return new Blob([body], { type: { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }[format] });
 }

@@ -29,7 +29,9 @@ export default function RenderedPicture(props: RenderedPictureProps) {
   const queryClient = useQueryClient();
   const [rendered, setRendered] = useState<EnlargedPicture | null>(null);
   const [isRendering, setRendering] = useState(true);
-  const render = useEffectEvent(() => resultFile(queryClient, result, look, strokes, 'png'));
+  const render = useEffectEvent((signal: AbortSignal) =>
+    resultFile(queryClient, result, look, strokes, 'png', signal),
+  );
   const fail = useEffectEvent((error: Error) => {
     notifyError(failureText(error));
     onFailed();
@@ -37,21 +39,22 @@ export default function RenderedPicture(props: RenderedPictureProps) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: everything that changes the file.
   useEffect(() => {
-    let isCurrent = true;
+    const stop = new AbortController();
+    const { signal } = stop;
     setRendering(true);
     const timer = setTimeout(async () => {
       try {
-        const url = URL.createObjectURL(await render());
+        const url = URL.createObjectURL(await render(signal));
         const { x: width, y: height } = await readImageSize(url);
-        if (!isCurrent) return URL.revokeObjectURL(url);
+        if (signal.aborted) return URL.revokeObjectURL(url);
         setRendered({ url, width, height });
         setRendering(false);
       } catch (error) {
-        if (isCurrent) fail(error as Error);
+        if (!signal.aborted) fail(error as Error);
       }
     }, REST_MS);
     return () => {
-      isCurrent = false;
+      stop.abort();
       clearTimeout(timer);
     };
   }, [result.imageId, look, strokes]);

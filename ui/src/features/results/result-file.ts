@@ -18,11 +18,13 @@ export async function resultFile(
   look: Look,
   strokes: TouchUp['strokes'],
   format: DownloadFormat,
+  signal?: AbortSignal,
 ): Promise<Blob> {
   const { imageId: resultId, url } = result;
   const isPlain = !look.background && !look.shadow && !look.crop && strokes.length === 0;
   if (!isPlain) {
-    return rendered(`/api/results/${encodeURIComponent(resultId)}/render`, result, look, strokes, format);
+    const path: RenderPath = `/api/results/${encodeURIComponent(resultId)}/render`;
+    return rendered(path, result, look, strokes, format, signal);
   }
   if (format === 'png') return fetchPicture(queryClient, url);
   const answer = await api.GET('/api/results/{resultId}/file', {
@@ -59,7 +61,8 @@ async function rendered(
   look: Look,
   strokes: TouchUp['strokes'],
   format: DownloadFormat,
+  signal?: AbortSignal,
 ): Promise<Blob> {
   const { renderFile } = await loadWithRetry(() => import('@/features/finish/render-file'));
-  return renderFile(path, { x: width, y: height }, look, strokes, format);
+  return renderFile(path, { x: width, y: height }, look, strokes, format, signal);
 }
