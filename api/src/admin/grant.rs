@@ -40,14 +40,17 @@ impl Grant {
         }
         let account = accounts::get(pool, user).await?.context("reading the balance")?;
         let text = format!(
-            "{} {:+} credits for user {user} (reference {reference}). Balance: {} credits, {} held.",
+            "{} {:+} credits for user {user}, {} at {} (reference {reference}). Balance: {} credits, {} held.",
             if is_new { "Recorded" } else { "Already recorded:" },
             self.amount,
+            account.subject,
+            account.issuer,
             account.credits,
             account.reserved,
         );
         let json = json!({
-            "user": user, "amount": self.amount, "reference": reference, "isNew": is_new,
+            "user": user, "issuer": account.issuer, "subject": account.subject,
+            "amount": self.amount, "reference": reference, "isNew": is_new,
             "credits": account.credits, "reserved": account.reserved,
         });
         Ok(Answer::good(text, json))

@@ -275,6 +275,7 @@ async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
         ["grant", "ada@example.test", "30", "--note", "an outage", "--reference", "ticket 7"];
     let granted = admin(&app, &granting).await.unwrap();
     assert!(granted.text.starts_with("Recorded +30 credits"), "{}", granted.text);
+    assert!(granted.text.contains(&format!("ada at {}", app.issuer.url)), "{}", granted.text);
     let again = admin(&app, &granting).await.unwrap();
     assert_eq!((&again.json["isNew"], &again.json["credits"]), (&json!(false), &json!(45)));
     assert_eq!(app.balance("ada").await, (45, 0));
