@@ -58,7 +58,8 @@ enum Task {
     /// Make or check the key of Content Credentials.
     #[command(subcommand)]
     Credentials(credentials::Task),
-    /// Delete again what people had deleted before a restore brought it back. Run it before you start the API.
+    /// Delete again what people had deleted before a restore brought it back, and change their webhooks again. Run it before
+    /// you start the API.
     Deletions(deletions::Deletions),
     /// List the objects in the bucket, or copy them to or from a folder.
     Objects(Box<objects::Objects>),

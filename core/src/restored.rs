@@ -1,19 +1,20 @@
-//! What an older backup has brought back: accounts, images and results that people had deleted. The database from before
-//! the restore still knows.
+//! What an older backup has brought back: accounts, images, results, API keys and webhooks that people had deleted, and
+//! webhooks as they were before a change. The database from before the restore still knows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use retouch_catalog::ToolName;
 use sqlx::PgPool;
 
 use crate::pages::Pages;
-use crate::{ImageId, ResultId, UserId};
+use crate::webhooks::{self, Settings};
+use crate::{ApiKeyId, ImageId, ResultId, UserId, WebhookId};
 
 /// Rows that one statement reads.
 const ROWS: i64 = 10_000;
 
-/// What people had deleted. A visitor's pictures are left out: they expire within hours.
+/// What people had deleted or changed. A visitor's pictures are left out: they expire within hours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BroughtBack {
     /// Accounts.
@@ -22,6 +23,12 @@ pub struct BroughtBack {
     pub images: Vec<(UserId, ImageId)>,
     /// Results of other images, with their owners and tools.
     pub results: Vec<(UserId, ToolName, ResultId)>,
+    /// API keys of other accounts, with their owners.
+    pub api_keys: Vec<(UserId, ApiKeyId)>,
+    /// Webhooks of other accounts, with their owners.
+    pub webhooks: Vec<(UserId, WebhookId)>,
+    /// Webhooks that their owners had changed, as the lost database has them.
+    pub changed_webhooks: Vec<Settings>,
 }
 
 /// Compares this database with the lost one. What came after the lost one was last in use is not in it, and counts as new.
@@ -30,7 +37,9 @@ pub async fn brought_back(pool: &PgPool, lost: &PgPool) -> sqlx::Result<BroughtB
     let accounts = accounts(pool, lost).await?;
     let images = images(pool, lost, until, &accounts).await?;
     let results = results(pool, lost, until, &images, &accounts).await?;
-    Ok(BroughtBack { accounts, images, results })
+    let api_keys = api_keys(pool, lost, until, &accounts).await?;
+    let (webhooks, changed_webhooks) = webhooks(pool, lost, until, &accounts).await?;
+    Ok(BroughtBack { accounts, images, results, api_keys, webhooks, changed_webhooks })
 }
 
 async fn accounts(pool: &PgPool, lost: &PgPool) -> sqlx::Result<Vec<UserId>> {
@@ -113,4 +122,45 @@ async fn results(
         found.extend(gone.map(|result| (result.owner, result.tool, result.id)));
     }
     Ok(found)
+}
+
+async fn api_keys(
+    pool: &PgPool,
+    lost: &PgPool,
+    until: DateTime<Utc>,
+    accounts: &[UserId],
+) -> sqlx::Result<Vec<(UserId, ApiKeyId)>> {
+    let kept = sqlx::query_scalar!("select id from api_keys").fetch_all(lost).await?;
+    let accounts: Vec<_> = accounts.iter().map(|account| account.uuid()).collect();
+    let gone = sqlx::query!(
+        r#"select id as "id: ApiKeyId", owner_id as "owner: UserId" from api_keys
+           where created_at <= $1 and id <> all($2) and owner_id <> all($3) order by id"#,
+        until,
+        &kept,
+        &accounts,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(gone.into_iter().map(|key| (key.owner, key.id)).collect())
+}
+
+async fn webhooks(
+    pool: &PgPool,
+    lost: &PgPool,
+    until: DateTime<Utc>,
+    accounts: &[UserId],
+) -> sqlx::Result<(Vec<(UserId, WebhookId)>, Vec<Settings>)> {
+    let kept = webhooks::settings::all(lost).await?.into_iter();
+    let mut kept: HashMap<_, _> = kept.map(|webhook| (webhook.id, webhook)).collect();
+    let (mut gone, mut changed) = (Vec::new(), Vec::new());
+    for here in webhooks::settings::all(pool).await? {
+        match kept.remove(&here.id) {
+            _ if accounts.contains(&here.owner) => {}
+            Some(kept) if kept == here => {}
+            Some(kept) => changed.push(kept),
+            None if here.created_at <= until => gone.push((here.owner, here.id)),
+            None => {}
+        }
+    }
+    Ok((gone, changed))
 }

@@ -18,6 +18,7 @@ mod deliver;
 mod history;
 mod register;
 mod retention;
+pub(crate) mod settings;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,7 @@ pub use register::{
     change, create, delete, get, list, rotate,
 };
 pub use retention::{DELIVERIES_KEPT, DELIVERY_DAYS, delete_old};
+pub use settings::{Settings, copy};
 
 /// A kind of event.
 #[derive(

@@ -1,11 +1,11 @@
-//! `admin deletions`: deletes again what people had deleted before a restore.
+//! `admin deletions`: deletes again what people had deleted before a restore, and repeats their changes of webhooks.
 
 use anyhow::Context;
 use clap::Args;
 use retouch_core::config::{DatabaseConfig, Secret};
 use retouch_core::db::{self, PgPool};
 use retouch_core::restored::{BroughtBack, brought_back};
-use retouch_core::{accounts, images, results};
+use retouch_core::{accounts, api_keys, images, results, webhooks};
 use serde_json::json;
 
 use super::answer::Answer;
@@ -34,18 +34,27 @@ impl Deletions {
         let found =
             brought_back(pool, &db::pool(&lost)?).await.context("comparing the databases")?;
         if !self.dry_run {
-            self.delete(pool, &found).await?;
+            self.repeat(pool, &found).await?;
         }
-        let BroughtBack { accounts, images, results } = found;
-        let (accounts, images, results) = (accounts.len(), images.len(), results.len());
-        let done = if self.dry_run { "Would delete" } else { "Deleted" };
+        let (accounts, images, results) =
+            (found.accounts.len(), found.images.len(), found.results.len());
+        let (api_keys, webhooks, changed_webhooks) =
+            (found.api_keys.len(), found.webhooks.len(), found.changed_webhooks.len());
+        let (deleted, changed) =
+            if self.dry_run { ("Would delete", "would change") } else { ("Deleted", "changed") };
         Ok(Answer::good(
-            format!("{done} again: {accounts} accounts, {images} images, {results} results."),
-            json!({ "accounts": accounts, "images": images, "results": results }),
+            format!(
+                "{deleted} again: {accounts} accounts, {images} images, {results} results, {api_keys} API keys, \
+                 {webhooks} webhooks; {changed} again: {changed_webhooks} webhooks."
+            ),
+            json!({
+                "accounts": accounts, "images": images, "results": results, "apiKeys": api_keys,
+                "webhooks": webhooks, "changedWebhooks": changed_webhooks,
+            }),
         ))
     }
 
-    async fn delete(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
+    async fn repeat(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
         let deleted_users = DeletedUsers::new(self.url_secret.reveal().as_bytes());
         for account in &found.accounts {
             let profile =
@@ -58,6 +67,15 @@ impl Deletions {
         }
         for (owner, tool, result) in &found.results {
             results::delete(pool, *owner, *tool, *result).await.context("deleting a result")?;
+        }
+        for (owner, key) in &found.api_keys {
+            api_keys::revoke(pool, *owner, *key).await.context("revoking an API key")?;
+        }
+        for (owner, webhook) in &found.webhooks {
+            webhooks::delete(pool, *owner, *webhook).await.context("deleting a webhook")?;
+        }
+        for settings in &found.changed_webhooks {
+            webhooks::copy(pool, settings).await.context("changing a webhook")?;
         }
         Ok(())
     }

@@ -255,7 +255,7 @@ pub(super) async fn disable(
 
 /// Ends the waiting deliveries of a webhook that is off. The caller has locked its row: code that locks several rows of
 /// these tables locks the webhook first.
-async fn end_waiting(conn: &mut PgConnection, id: WebhookId) -> sqlx::Result<()> {
+pub(super) async fn end_waiting(conn: &mut PgConnection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhook_deliveries set state = 'failed', lease_until = null, problem = coalesce(problem, $2)
          where webhook_id = $1 and state = 'waiting'",
