@@ -66,6 +66,7 @@ struct Charge {
 struct Dispute {
     id: Text,
     payment_intent: Option<Reference>,
+    amount: Option<i64>,
     status: String,
 }
 
@@ -154,14 +155,14 @@ fn payment_event(kind: &str, object: Value) -> Result<PaymentEvent, MessageError
             reversal(payment_intent, ReversalEvent::Refunded { total_cents: amount_refunded })
         }
         "charge.dispute.created" | "charge.dispute.updated" | "charge.dispute.closed" => {
-            dispute(object_of(object)?, |id, status| match status {
+            dispute(object_of(object)?, |dispute, amount_cents, status| match status {
                 "needs_response" | "under_review" => {
-                    Some(ReversalEvent::DisputeOpened { dispute: id })
+                    Some(ReversalEvent::DisputeOpened { dispute, amount_cents })
                 }
-                "lost" => Some(ReversalEvent::DisputeClosed { dispute: id, won: false }),
+                "lost" => Some(ReversalEvent::DisputeClosed { dispute, amount_cents, won: false }),
                 // An inquiry that ends without a chargeback has the status `warning_closed`.
                 "won" | "warning_closed" => {
-                    Some(ReversalEvent::DisputeClosed { dispute: id, won: true })
+                    Some(ReversalEvent::DisputeClosed { dispute, amount_cents, won: true })
                 }
                 // `warning_needs_response`, `warning_under_review`: an inquiry, which withdraws no money.
                 // `prevented`: a refund, or a withdrawal, which has a message of its own.
@@ -169,22 +170,28 @@ fn payment_event(kind: &str, object: Value) -> Result<PaymentEvent, MessageError
             })
         }
         "charge.dispute.funds_withdrawn" => {
-            dispute(object_of(object)?, |id, _| Some(ReversalEvent::DisputeOpened { dispute: id }))
+            dispute(object_of(object)?, |dispute, amount_cents, _| {
+                Some(ReversalEvent::DisputeOpened { dispute, amount_cents })
+            })
         }
         // After a lost dispute, a part of the money may come back that had been refunded before.
-        "charge.dispute.funds_reinstated" => dispute(object_of(object)?, |id, status| {
-            (status != "lost").then_some(ReversalEvent::DisputeClosed { dispute: id, won: true })
-        }),
+        "charge.dispute.funds_reinstated" => {
+            dispute(object_of(object)?, |dispute, amount_cents, status| {
+                let won = ReversalEvent::DisputeClosed { dispute, amount_cents, won: true };
+                (status != "lost").then_some(won)
+            })
+        }
         _ => PaymentEvent::Other,
     })
 }
 
 fn dispute(
     dispute: Dispute,
-    meaning: impl FnOnce(String, &str) -> Option<ReversalEvent>,
+    meaning: impl FnOnce(String, Option<i64>, &str) -> Option<ReversalEvent>,
 ) -> PaymentEvent {
-    let Dispute { id: Text(id), payment_intent, status } = dispute;
-    meaning(id, &status).map_or(PaymentEvent::Other, |event| reversal(payment_intent, event))
+    let Dispute { id: Text(id), payment_intent, amount, status } = dispute;
+    meaning(id, amount, &status)
+        .map_or(PaymentEvent::Other, |event| reversal(payment_intent, event))
 }
 
 fn payment_status(session: &Session) -> PaymentStatus {

@@ -218,6 +218,23 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_dispute_of_a_part_takes_that_part(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 2).await;
+    stripe.pay(&session).await;
+    deliver_all(&app, &stripe).await;
+    stripe.dispute(&session).await;
+    let (body, _) = stripe.events_of(EventKind::DisputeCreated).pop().unwrap();
+    let mut event: Value = serde_json::from_str(&body).unwrap();
+    event["data"]["object"]["amount"] = json!(250);
+    let body = event.to_string();
+    let signature = stripe.sign(&body);
+    assert_eq!(deliver(&app, &(body, signature)).await.status, StatusCode::OK);
+    assert_eq!(app.balance("ada").await, (20 + 55 - 27, 0));
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_inquiry_takes_credits_only_when_it_becomes_a_dispute(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let mut inquiries = Vec::new();

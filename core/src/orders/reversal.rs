@@ -28,11 +28,15 @@ pub enum ReversalEvent {
     DisputeOpened {
         /// The provider's id of the dispute.
         dispute: String,
+        /// The disputed part of the payment in cents; `None` if unknown, which counts as all of it.
+        amount_cents: Option<i64>,
     },
     /// The dispute is decided.
     DisputeClosed {
         /// The provider's id of the dispute.
         dispute: String,
+        /// As in [`ReversalEvent::DisputeOpened`].
+        amount_cents: Option<i64>,
         /// True if we got the money back.
         won: bool,
     },
@@ -66,12 +70,13 @@ pub(super) async fn apply(
             .await?;
             ReversalKind::Refund
         }
-        ReversalEvent::DisputeOpened { dispute } => {
-            record_dispute(conn, order, dispute, "open").await?;
+        ReversalEvent::DisputeOpened { dispute, amount_cents } => {
+            record_dispute(conn, order, dispute, *amount_cents, "open").await?;
             ReversalKind::Dispute
         }
-        ReversalEvent::DisputeClosed { dispute, won } => {
-            record_dispute(conn, order, dispute, if *won { "won" } else { "lost" }).await?;
+        ReversalEvent::DisputeClosed { dispute, amount_cents, won } => {
+            let state = if *won { "won" } else { "lost" };
+            record_dispute(conn, order, dispute, *amount_cents, state).await?;
             ReversalKind::Dispute
         }
     };
@@ -82,14 +87,18 @@ async fn record_dispute(
     conn: &mut PgConnection,
     order: OrderId,
     dispute: &str,
+    amount_cents: Option<i64>,
     state: &str,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into disputes (id, order_id, state) values ($1, $2, $3)
-         on conflict (id) do update set state = excluded.state where disputes.state = 'open'",
+        "insert into disputes (id, order_id, state, amount_cents) values ($1, $2, $3, $4)
+         on conflict (id) do update
+         set state = excluded.state, amount_cents = coalesce(excluded.amount_cents, disputes.amount_cents)
+         where disputes.state = 'open'",
         dispute,
         order.uuid(),
         state,
+        amount_cents.map(|cents| cents.max(0)),
     )
     .execute(conn)
     .await
@@ -109,6 +118,8 @@ async fn balance(
                   credits_missing, fulfilled_at is not null as "is_fulfilled!",
                   exists (select from disputes d where d.order_id = orders.id and d.state <> 'won')
                       as "is_disputed!",
+                  (select coalesce(sum(coalesce(d.amount_cents, orders.amount_cents)), 0)::bigint
+                   from disputes d where d.order_id = orders.id and d.state <> 'won') as "disputed_cents!",
                   exists (select from users u where u.id = orders.user_id and u.deleted_at is not null)
                       as "is_buyer_deleted!"
            from orders where id = $1"#,
@@ -116,10 +127,10 @@ async fn balance(
     )
     .fetch_one(&mut *conn)
     .await?;
-    let due = match (row.is_fulfilled, row.is_disputed) {
-        (false, _) => 0,
-        (true, true) => row.credits,
-        (true, false) => share(row.credits, row.refunded_cents, row.amount_cents),
+    let due = if row.is_fulfilled {
+        share(row.credits, row.refunded_cents + row.disputed_cents, row.amount_cents)
+    } else {
+        0
     };
     let due = if row.is_buyer_deleted { due.max(row.credits_reversed) } else { due };
     let change = due - row.credits_reversed;
@@ -166,9 +177,9 @@ async fn balance(
     Ok(moved)
 }
 
-/// Returns the part of `credits` that `refunded` of `amount` is worth, rounded down in the buyer's favor.
-fn share(credits: i32, refunded: i64, amount: i64) -> i32 {
-    let share = i64::from(credits) * refunded.min(amount) / amount;
+/// Returns the part of `credits` that `returned` of `amount` is worth, rounded down in the buyer's favor.
+fn share(credits: i32, returned: i64, amount: i64) -> i32 {
+    let share = i64::from(credits) * returned.min(amount) / amount;
     i32::try_from(share).unwrap_or(credits)
 }
 

@@ -305,8 +305,15 @@ impl Life {
             5 => reversal(ReversalEvent::Refunded {
                 total_cents: self.rng.random_range(0..=order.amount_cents),
             }),
-            6 => reversal(ReversalEvent::DisputeOpened { dispute }),
-            _ => reversal(ReversalEvent::DisputeClosed { dispute, won: self.rng.random_bool(0.5) }),
+            6 => reversal(ReversalEvent::DisputeOpened {
+                dispute,
+                amount_cents: Some(self.rng.random_range(0..=order.amount_cents)),
+            }),
+            _ => reversal(ReversalEvent::DisputeClosed {
+                dispute,
+                amount_cents: None,
+                won: self.rng.random_bool(0.5),
+            }),
         };
         let id = format!("evt_{}_{}", order.id, self.rng.random_range(0..30));
         let message = Message { id, kind: "test".into(), payload: "{}".into(), event };

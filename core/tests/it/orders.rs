@@ -228,7 +228,7 @@ async fn what_runs_hold_during_a_refund_is_taken_when_they_end_without_a_result(
     assert_eq!(audit::books(&pool).await.unwrap(), []);
     // A dispute that we win returns nothing that a refund took.
     let dispute = "dp_1".to_owned();
-    let event = ReversalEvent::DisputeClosed { dispute, won: true };
+    let event = ReversalEvent::DisputeClosed { dispute, amount_cents: None, won: true };
     receive(&pool, "evt_2", reversal(&order, event)).await;
     assert_eq!(credits_of(&pool, "ada").await, 20);
 }
@@ -384,8 +384,15 @@ async fn a_message_without_an_order_keeps_its_text_for_a_month(pool: PgPool) {
 async fn a_dispute_takes_the_credits_until_it_is_won(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
-    let opened = || reversal(&order, ReversalEvent::DisputeOpened { dispute: "dp".into() });
-    let closed = |won| reversal(&order, ReversalEvent::DisputeClosed { dispute: "dp".into(), won });
+    let opened = || {
+        reversal(&order, ReversalEvent::DisputeOpened { dispute: "dp".into(), amount_cents: None })
+    };
+    let closed = |won| {
+        reversal(
+            &order,
+            ReversalEvent::DisputeClosed { dispute: "dp".into(), amount_cents: None, won },
+        )
+    };
     receive(&pool, "evt_1", opened()).await;
     assert_eq!(summary(&pool, &order).await, (OrderStatus::Disputed, true, 55));
     assert_eq!(credits_of(&pool, "ada").await, 20);
@@ -399,13 +406,36 @@ async fn a_dispute_takes_the_credits_until_it_is_won(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_dispute_of_a_part_takes_that_part(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    for (name, won, taken) in [("won", true, 0), ("lost", false, 27)] {
+        let order = order_again(&pool, ada).await;
+        orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+        let opened = ReversalEvent::DisputeOpened { dispute: name.into(), amount_cents: Some(250) };
+        receive(&pool, &format!("evt_{name}_1"), reversal(&order, opened)).await;
+        assert_eq!(summary(&pool, &order).await, (OrderStatus::Disputed, true, 27));
+        let closed =
+            ReversalEvent::DisputeClosed { dispute: name.into(), amount_cents: Some(250), won };
+        receive(&pool, &format!("evt_{name}_2"), reversal(&order, closed)).await;
+        assert_eq!(summary(&pool, &order).await.2, taken);
+    }
+    let order = order_again(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    receive(&pool, "evt_refund", refunded(&order, 100)).await;
+    let rest = ReversalEvent::DisputeOpened { dispute: "rest".into(), amount_cents: Some(400) };
+    receive(&pool, "evt_rest", reversal(&order, rest)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Disputed, true, 55));
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_dispute_won_after_account_deletion_returns_nothing(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
-    let opened = ReversalEvent::DisputeOpened { dispute: "dp".into() };
+    let opened = ReversalEvent::DisputeOpened { dispute: "dp".into(), amount_cents: None };
     receive(&pool, "evt_1", reversal(&order, opened)).await;
     accounts::delete(&pool, order.user, &[7; 32]).await.unwrap().unwrap();
-    let won = ReversalEvent::DisputeClosed { dispute: "dp".into(), won: true };
+    let won = ReversalEvent::DisputeClosed { dispute: "dp".into(), amount_cents: None, won: true };
     receive(&pool, "evt_2", reversal(&order, won)).await;
     assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 55));
     assert_eq!(audit::books(&pool).await.unwrap(), []);

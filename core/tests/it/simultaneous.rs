@@ -150,8 +150,12 @@ impl Client {
             0 => ReversalEvent::Refunded {
                 total_cents: self.rng.random_range(0..=order.amount_cents),
             },
-            1 => ReversalEvent::DisputeOpened { dispute },
-            _ => ReversalEvent::DisputeClosed { dispute, won: self.rng.random_bool(0.5) },
+            1 => ReversalEvent::DisputeOpened { dispute, amount_cents: None },
+            _ => ReversalEvent::DisputeClosed {
+                dispute,
+                amount_cents: None,
+                won: self.rng.random_bool(0.5),
+            },
         };
         let payment_intent = format!("pi_{}", order.id);
         self.receive(&order, PaymentEvent::Reversal(Reversal { payment_intent, event })).await;
