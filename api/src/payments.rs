@@ -25,7 +25,7 @@ use stripe_types::Currency;
 use url::Url;
 
 use crate::config::PaymentsConfig;
-use message::{is_storable, order_id};
+use message::{id, is_storable};
 
 pub use message::MessageError;
 
@@ -229,7 +229,8 @@ fn state_of(session: CheckoutSession) -> SessionState {
         url: session.url,
         payment: Payment {
             session: session.id.to_string(),
-            order: order_id(session.metadata.unwrap_or_default().get("order")),
+            order: id(session.metadata.unwrap_or_default().get("order")),
+            buyer: id(session.client_reference_id.as_ref()),
             status: payment_status,
             amount_cents: session.amount_total,
             currency: session.currency.map(|currency| currency.to_string()),

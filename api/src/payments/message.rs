@@ -2,7 +2,7 @@
 //! them unchanged.
 
 use chrono::{DateTime, Utc};
-use retouch_core::OrderId;
+use retouch_core::Id;
 use retouch_core::config::Secret;
 use retouch_core::orders::{
     Message, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
@@ -47,6 +47,7 @@ struct Session {
     currency: Option<String>,
     payment_intent: Option<Reference>,
     metadata: Option<HashMap<String, String>>,
+    client_reference_id: Option<String>,
     customer_email: Option<String>,
     customer_details: Option<Customer>,
 }
@@ -206,7 +207,8 @@ fn payment_status(session: &Session) -> PaymentStatus {
 fn payment(session: Session, status: PaymentStatus) -> Payment {
     let entered = session.customer_details.and_then(|details| details.email);
     Payment {
-        order: order_id(session.metadata.unwrap_or_default().get("order")),
+        order: id(session.metadata.unwrap_or_default().get("order")),
+        buyer: id(session.client_reference_id.as_ref()),
         session: session.id.0,
         status,
         amount_cents: session.amount_total,
@@ -224,8 +226,8 @@ fn reversal(payment_intent: Option<Reference>, event: ReversalEvent) -> PaymentE
     }
 }
 
-/// Parses the id of the order from a session's metadata.
-pub(super) fn order_id(text: Option<&String>) -> Option<OrderId> {
+/// Parses an id that we attached to a session.
+pub(super) fn id<Of>(text: Option<&String>) -> Option<Id<Of>> {
     text.and_then(|text| text.parse().ok())
 }
 

@@ -235,6 +235,20 @@ async fn a_dispute_of_a_part_takes_that_part(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn messages_sent_again_after_a_restore_grant_the_packs_bought_since_the_backup(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 2).await;
+    stripe.pay(&session).await;
+    sqlx::query("delete from orders").execute(&app.pool).await.unwrap();
+    deliver_all(&app, &stripe).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (75, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "paid");
+    assert_eq!(status_of(&app, "ada", &session).await.json()["fulfilled"], true);
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_inquiry_takes_credits_only_when_it_becomes_a_dispute(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let mut inquiries = Vec::new();

@@ -5,7 +5,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::reversal::{self, Reversal, Reversed};
 use super::{OrderStatus, get};
-use crate::{OrderId, UserId, credits, db};
+use crate::{OrderId, UserId, credits, db, users};
 
 /// The provider's status of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Payment {
     pub session: String,
     /// The order that we attached to the checkout page.
     pub order: Option<OrderId>,
+    /// The buyer that we attached to it.
+    pub buyer: Option<UserId>,
     /// Its status.
     pub status: PaymentStatus,
     /// The total amount in cents.
@@ -84,6 +86,8 @@ pub enum Outcome {
     Mismatch,
     /// The buyer's account was deleted before the payment. An operator should refund it.
     OwnerGone,
+    /// The order that we attached to the payment is not in the database, and cannot be placed again. An operator must decide.
+    OrderMissing,
     /// The payment belongs to no order of ours.
     Unknown,
     /// An event that we ignore.
@@ -102,13 +106,15 @@ impl Outcome {
             Self::Repeated => "repeated",
             Self::Mismatch => "mismatch",
             Self::OwnerGone => "owner_gone",
+            Self::OrderMissing => "order_missing",
             Self::Unknown => "unknown",
             Self::Ignored => "ignored",
         }
     }
 }
 
-/// Stores a message of the provider and applies it, in one transaction. A repeated delivery changes nothing.
+/// Stores a message of the provider and applies it, in one transaction. A repeated delivery changes nothing. A
+/// message about a missing order is not stored, so it can be sent again.
 pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> {
     let mut tx = db::begin(pool).await?;
     // A concurrent delivery of the same message waits here until the first one commits.
@@ -125,16 +131,18 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
         return Ok(Outcome::Repeated);
     }
     let (outcome, order) = match &message.event {
-        PaymentEvent::Payment(payment) => match find(&mut tx, payment).await? {
-            Some(order) => (settle_in(&mut tx, order, payment).await?, Some(order)),
-            None => (Outcome::Unknown, None),
-        },
+        PaymentEvent::Payment(payment) => settle_found(&mut tx, payment).await?,
         PaymentEvent::Reversal(reversal) => match find_paid(&mut tx, reversal).await? {
             Some(order) => (reverse_in(&mut tx, order, reversal).await?, Some(order)),
             None => (Outcome::Waiting, None),
         },
         PaymentEvent::Other => (Outcome::Ignored, None),
     };
+    if outcome == Outcome::OrderMissing {
+        // Without its id, the message can be sent again.
+        tx.rollback().await?;
+        return Ok(outcome);
+    }
     let waiting = match &message.event {
         PaymentEvent::Reversal(reversal) if outcome == Outcome::Waiting => Some(reversal),
         _ => None,
@@ -162,10 +170,66 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
 /// Applies the state of a payment to its order. Safe to call any number of times, concurrently and in any order.
 pub async fn settle(pool: &PgPool, payment: &Payment) -> sqlx::Result<Outcome> {
     let mut tx = db::begin(pool).await?;
-    let Some(order) = find(&mut tx, payment).await? else { return Ok(Outcome::Unknown) };
-    let outcome = settle_in(&mut tx, order, payment).await?;
+    let (outcome, _) = settle_found(&mut tx, payment).await?;
     tx.commit().await?;
     Ok(outcome)
+}
+
+/// Applies the state of a payment to its order, and returns the order. A restore may have lost it.
+async fn settle_found(
+    conn: &mut PgConnection,
+    payment: &Payment,
+) -> sqlx::Result<(Outcome, Option<OrderId>)> {
+    let mut found = find(conn, payment).await?;
+    if let (None, Some(missing), PaymentStatus::Paid) = (found, payment.order, payment.status) {
+        if !place_again(conn, missing, payment).await? {
+            tracing::error!(order.id = %missing, "Order {missing} was paid, but is not in the database; granting nothing");
+            return Ok((Outcome::OrderMissing, None));
+        }
+        found = find(conn, payment).await?;
+    }
+    match found {
+        Some(order) => Ok((settle_in(conn, order, payment).await?, found)),
+        None => Ok((Outcome::Unknown, None)),
+    }
+}
+
+/// Places an order that is missing, if the payment names an account and has the price of a pack. Returns false if the order
+/// is still missing.
+async fn place_again(
+    conn: &mut PgConnection,
+    order: OrderId,
+    payment: &Payment,
+) -> sqlx::Result<bool> {
+    let pack = credits::PACKS.iter().find(|pack| {
+        payment.amount_cents == Some(pack.amount_cents)
+            && payment.currency.as_deref() == Some(pack.currency)
+    });
+    if let (Some(buyer), Some(pack)) = (payment.buyer, pack) {
+        users::lock(conn, buyer).await?;
+        let placed = sqlx::query!(
+            "insert into orders (id, user_id, pack, credits, amount_cents, currency)
+             select $1, id, $3, $4, $5, $6 from users where id = $2
+             on conflict (id) do nothing",
+            order.uuid(),
+            buyer.uuid(),
+            i16::from(pack.number),
+            pack.credits,
+            pack.amount_cents,
+            pack.currency,
+        )
+        .execute(&mut *conn)
+        .await?;
+        if placed.rows_affected() == 1 {
+            tracing::warn!(order.id = %order, user.id = %buyer, "Placed order {order} again, which was missing");
+        }
+    }
+    sqlx::query_scalar!(
+        r#"select exists (select from orders where id = $1) as "exists!""#,
+        order.uuid()
+    )
+    .fetch_one(conn)
+    .await
 }
 
 async fn settle_in(

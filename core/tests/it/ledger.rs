@@ -296,6 +296,7 @@ impl Life {
             0..=4 => PaymentEvent::Payment(Payment {
                 session: order.session.clone().unwrap(),
                 order: Some(order.id),
+                buyer: Some(order.user),
                 status: self.some(&statuses).unwrap(),
                 amount_cents: Some(order.amount_cents),
                 currency: Some(order.currency.clone()),

@@ -24,6 +24,7 @@ fn payment(order: &Order, status: PaymentStatus) -> Payment {
     Payment {
         session: order.session.clone().unwrap(),
         order: Some(order.id),
+        buyer: Some(order.user),
         status,
         amount_cents: Some(order.amount_cents),
         currency: Some(order.currency.clone()),
@@ -512,6 +513,58 @@ async fn an_operators_grant_for_a_mismatching_payment_resolves_it(pool: PgPool) 
     assert_eq!(audit::books(&pool).await.unwrap().len(), 1);
     grant(&format!("order-{}", order.id)).await;
     assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+/// Restores a backup from before the order.
+async fn lose(pool: &PgPool, order: &Order) {
+    sqlx::query("delete from orders where id = $1")
+        .bind(order.id.uuid())
+        .execute(pool)
+        .await
+        .unwrap();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_payment_places_an_order_again_that_a_restore_has_lost(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    lose(&pool, &order).await;
+    assert_eq!(receive(&pool, "evt_1", refunded(&order, 250)).await, Outcome::Waiting);
+    let event = |status| PaymentEvent::Payment(payment(&order, status));
+    assert_eq!(receive(&pool, "evt_2", event(PaymentStatus::Unpaid)).await, Outcome::Unknown);
+    assert_eq!(receive(&pool, "evt_3", event(PaymentStatus::Paid)).await, Outcome::Granted);
+    assert_eq!(receive(&pool, "evt_3", event(PaymentStatus::Paid)).await, Outcome::Repeated);
+    assert_eq!(receive(&pool, "evt_4", event(PaymentStatus::Paid)).await, Outcome::AlreadyGranted);
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 27));
+    assert_eq!(credits_of(&pool, "ada").await, 20 + 55 - 27);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_payment_whose_order_cannot_be_placed_again_can_be_sent_again(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    lose(&pool, &order).await;
+    let paid = || payment(&order, PaymentStatus::Paid);
+    for lost in [
+        Payment { buyer: None, ..paid() },
+        Payment { buyer: Some(UserId::new()), ..paid() },
+        Payment { amount_cents: Some(501), ..paid() },
+        Payment { currency: Some("eur".into()), ..paid() },
+    ] {
+        let outcome = receive(&pool, "evt_1", PaymentEvent::Payment(lost)).await;
+        assert_eq!(outcome, Outcome::OrderMissing);
+    }
+    assert_eq!(credits_of(&pool, "ada").await, 20);
+    sqlx::query(
+        "insert into orders (id, user_id, pack, credits, amount_cents, currency) values ($1, $2, 2, 55, 500, 'usd')",
+    )
+    .bind(order.id.uuid())
+    .bind(ada.uuid())
+    .execute(&pool)
+    .await
+    .unwrap();
+    assert_eq!(receive(&pool, "evt_1", PaymentEvent::Payment(paid())).await, Outcome::Granted);
+    assert_eq!(credits_of(&pool, "ada").await, 75);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

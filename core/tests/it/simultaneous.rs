@@ -129,6 +129,7 @@ impl Client {
         let payment = Payment {
             session: order.session.clone().unwrap(),
             order: Some(order.id),
+            buyer: Some(order.user),
             status: PaymentStatus::Paid,
             amount_cents: Some(order.amount_cents),
             currency: Some(order.currency.clone()),
