@@ -568,6 +568,27 @@ async fn a_payment_whose_order_cannot_be_placed_again_can_be_sent_again(pool: Pg
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_wrong_amount_found_by_polling_stays_a_finding(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    let more = Payment {
+        amount_cents: Some(order.amount_cents + 1),
+        ..payment(&order, PaymentStatus::Paid)
+    };
+    for _ in 0..2 {
+        assert_eq!(orders::settle(&pool, &more).await.unwrap(), Outcome::Mismatch);
+    }
+    sqlx::query("update orders set created_at = now() - interval '73 hours'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    orders::expire_abandoned(&pool).await.unwrap();
+    assert_eq!(audit::books(&pool).await.unwrap(), [Finding::OrderMismatch { order: order.id }]);
+    assert_eq!(receive(&pool, "evt_1", refunded(&order, 501)).await, Outcome::Reversed);
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, false, 0));
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_deleted_account_cannot_place_an_order(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
