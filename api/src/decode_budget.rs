@@ -11,6 +11,7 @@ use crate::config::LimitsConfig;
 use crate::container;
 use crate::error::ApiError;
 use crate::kept::kept_with;
+use crate::turns::Turn;
 
 const MIB: u64 = 1 << 20;
 /// What the process needs beside pictures and uploads, in MiB: code, connections, responses, freed memory that the
@@ -18,6 +19,8 @@ const MIB: u64 = 1 << 20;
 const BASE_MIB: u64 = 192;
 /// The least default budget, in MiB: a photo of 36 megapixels.
 const MIN_MIB: u64 = 192;
+/// The part of the memory that one caller's rendered files may take until they are sent.
+const UNSENT_SHARE: usize = 4;
 
 /// The memory and the threads for pictures. Work waits in turn for its memory and then for a thread.
 pub struct DecodeBudget {
@@ -50,6 +53,11 @@ impl DecodeBudget {
             threads: Arc::new(Semaphore::new(threads)),
             wait: Duration::from_secs(limits.decode_wait_secs),
         }
+    }
+
+    /// Returns the part of the memory that one caller's rendered files may take until they are sent, in bytes.
+    pub const fn unsent_share(&self) -> usize {
+        ((self.memory_mib as usize) << 20) / UNSENT_SHARE
     }
 
     /// Returns true if work that takes `bytes` can ever run.
@@ -147,16 +155,18 @@ impl Memory {
         drop(self.0.split(self.0.num_permits().saturating_sub(kept)));
     }
 
-    /// Keeps as much as `file` takes until its last copy is dropped.
-    pub fn keep_for(mut self, file: Bytes) -> Bytes {
+    /// Keeps as much as `file` takes until its last copy is dropped, and ends the turn in which it was rendered.
+    pub fn keep_for(mut self, file: Bytes, turn: Turn) -> Bytes {
         self.shrink_to(file.len());
-        kept_with(file, self)
+        let bytes = self.0.num_permits() << 20;
+        turn.end_with(kept_with(file, self), bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turns::Turns;
 
     fn budget(memory_mib: u32, threads: usize) -> DecodeBudget {
         DecodeBudget {
@@ -185,7 +195,8 @@ mod tests {
         let budget = budget(100, 4);
         let work = || Bytes::from(vec![0; 30 << 20]);
         let (file, memory) = budget.run(100 * MIB, work).await.expect("it fits");
-        let file = memory.keep_for(file);
+        let turn = Turns::new(1, budget.unsent_share()).take("ada").await.expect("a turn");
+        let file = memory.keep_for(file, turn);
         assert_eq!(budget.memory.available_permits(), 70);
         let rest = file.slice(1000..);
         drop(file);

@@ -29,7 +29,7 @@ use crate::turns::Turns;
 use crate::visitors::Visitors;
 use crate::webhooks::address::AddressRules;
 
-/// The renderings of a caller at a time. Each may take most of the memory for pictures, and they take turns in the order
+/// The renderings of a caller at a time. Each may take most of the memory for pictures, and they wait for it in the order
 /// in which they come: a caller with many would fill the queue.
 const RENDERINGS_OF_CALLER: usize = 2;
 
@@ -110,6 +110,7 @@ impl App {
         let queue = Queue::new(&config.redis)?;
         let credentials = Credentials::open(&config.credentials, clock.now())?;
         let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;
+        let decoders = DecodeBudget::new(&config.limits);
         Ok(Self(Arc::new(Parts {
             pool,
             rate_limits: RateLimits::new(&config.limits, &queue),
@@ -133,8 +134,8 @@ impl App {
             heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
             webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
-            decoders: DecodeBudget::new(&config.limits),
-            renderings: Turns::new(RENDERINGS_OF_CALLER),
+            renderings: Turns::new(RENDERINGS_OF_CALLER, decoders.unsent_share()),
+            decoders,
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
             requests: Arc::new(FairBudget::new(max_connections)),

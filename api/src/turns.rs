@@ -1,43 +1,80 @@
-//! Turns at something that takes much memory, so that no caller fills the queue for it.
+//! Turns at rendering files, so that no caller fills the queue for memory, or keeps all of it by reading slowly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Lets each caller do a few things at once; the others of the same caller wait.
+use crate::kept::kept_with;
+
+/// Lets each caller render a few files at once. The others of the same caller wait, and all of them while the files that it
+/// has not read yet take its share of the memory.
 pub struct Turns<Caller> {
     at_once: usize,
-    callers: Mutex<HashMap<Caller, Weak<Semaphore>>>,
+    /// The share of a caller, in bytes.
+    share: usize,
+    callers: Mutex<HashMap<Caller, Weak<Own>>>,
+}
+
+/// What a caller uses.
+struct Own {
+    turns: Arc<Semaphore>,
+    /// The memory of files that are not sent yet, in bytes.
+    unsent: watch::Sender<usize>,
 }
 
 /// A caller's turn, until it is dropped.
 #[must_use]
 pub struct Turn {
+    own: Arc<Own>,
     _permit: OwnedSemaphorePermit,
 }
 
+/// A file that is not sent yet.
+struct Unsent {
+    own: Arc<Own>,
+    bytes: usize,
+}
+
 impl<Caller: Eq + Hash> Turns<Caller> {
-    pub fn new(at_once: usize) -> Self {
-        Self { at_once, callers: Mutex::default() }
+    pub fn new(at_once: usize, share: usize) -> Self {
+        Self { at_once, share, callers: Mutex::default() }
     }
 
     /// Waits for the caller's turn.
     pub async fn take(&self, caller: Caller) -> anyhow::Result<Turn> {
         let own = self.of(caller);
-        Ok(Turn { _permit: own.acquire_owned().await? })
+        let permit = Arc::clone(&own.turns).acquire_owned().await?;
+        own.unsent.subscribe().wait_for(|bytes| *bytes < self.share).await?;
+        Ok(Turn { own, _permit: permit })
     }
 
-    fn of(&self, caller: Caller) -> Arc<Semaphore> {
+    fn of(&self, caller: Caller) -> Arc<Own> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         callers.retain(|_, own| own.strong_count() > 0);
         if let Some(own) = callers.get(&caller).and_then(Weak::upgrade) {
             return own;
         }
-        let own = Arc::new(Semaphore::new(self.at_once));
+        let turns = Arc::new(Semaphore::new(self.at_once));
+        let own = Arc::new(Own { turns, unsent: watch::Sender::new(0) });
         callers.insert(caller, Arc::downgrade(&own));
         own
+    }
+}
+
+impl Turn {
+    /// Ends the turn, and counts `bytes` of memory as the caller's until the last copy of `file` is dropped.
+    pub fn end_with(self, file: Bytes, bytes: usize) -> Bytes {
+        self.own.unsent.send_modify(|unsent| *unsent += bytes);
+        kept_with(file, Unsent { own: self.own, bytes })
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        self.own.unsent.send_modify(|unsent| *unsent -= self.bytes);
     }
 }
 
@@ -49,7 +86,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_waits_only_for_itself() {
-        let turns = Turns::new(2);
+        let turns = Turns::new(2, 100);
         let take = |caller| turns.take(caller).now_or_never();
         let first = take("ada");
         let second = take("ada");
@@ -61,5 +98,20 @@ mod tests {
         drop((second, third));
         assert!(take("bob").is_some());
         assert_eq!(turns.callers.lock().map(|callers| callers.len()).ok(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_turn_ends_with_its_file_and_a_caller_waits_while_its_unsent_files_fill_its_share() {
+        let turns = Turns::new(1, 100);
+        let take = |caller| turns.take(caller).now_or_never().map(|turn| turn.expect("open"));
+        let file = || Bytes::from_static(b"file");
+        let first = take("ada").expect("the first turn").end_with(file(), 60);
+        // Only the finished file shows how large it is.
+        let second = take("ada").expect("60 of 100 are used").end_with(file(), 900);
+        assert!(take("ada").is_none() && take("bob").is_some());
+        drop(first);
+        assert!(take("ada").is_none(), "900 are used");
+        drop(second);
+        assert!(take("ada").is_some());
     }
 }

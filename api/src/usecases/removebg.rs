@@ -23,7 +23,6 @@ use super::render_result::{Marks, take_turn};
 use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
 use super::upload_image::{Metadata, sha256_of, upload_image};
 use crate::error::ApiError;
-use crate::kept::kept_with;
 use crate::state::App;
 
 /// A request to remove a background.
@@ -170,6 +169,6 @@ async fn render(
     };
     let (cutout, memory) = app.decoders.run_in(memory, render).await?;
     let mut cutout = cutout?;
-    cutout.bytes = kept_with(memory.keep_for(cutout.bytes), turn);
+    cutout.bytes = memory.keep_for(cutout.bytes, turn);
     Ok(cutout)
 }

@@ -19,7 +19,6 @@ use tokio::time::timeout;
 use super::upload_image::Metadata;
 use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
-use crate::kept::kept_with;
 use crate::state::App;
 use crate::turns::Turn;
 
@@ -81,9 +80,7 @@ pub async fn render_result(
     };
     let (file, memory) = app.decoders.run_in(memory, render).await?;
     let FinishedFile { bytes, content_type } = file?;
-    // Keeps the turn until the file is sent, so that a caller who reads slowly cannot take all the memory.
-    let bytes = kept_with(memory.keep_for(bytes), turn);
-    Ok(FinishedFile { bytes, content_type })
+    Ok(FinishedFile { bytes: memory.keep_for(bytes, turn), content_type })
 }
 
 /// Waits until the owner of a result, or a visitor at `address`, may render it.

@@ -541,6 +541,19 @@ async fn joined_and_canceled(app: &Arc<TestApp>, key: &str, own: Option<&str>, b
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_paid_cutout_does_not_wait_until_others_are_read(pool: PgPool) {
+    let app = Arc::new(TestApp::start_with(pool, &["--wait-secs=5"]).await);
+    let (key, worker) = (app.key("ada").await, work(&app, 3));
+    let mut unread = Vec::new();
+    for color in ["000", "888", "fff"] {
+        let response = remove(&app, &key, &[("bg_color", color)]).open().await;
+        assert_eq!(response.status(), StatusCode::OK, "{color}");
+        unread.push(response);
+    }
+    worker.await.unwrap();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn images_expire_and_are_not_in_the_gallery(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, key) = (app.token("ada"), app.key("ada").await);

@@ -279,11 +279,12 @@ async fn results_of_other_tools_are_only_converted(pool: PgPool) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn whoever_does_not_read_rendered_files_waits_for_further_ones(pool: PgPool) {
-    let app = TestApp::start_with(pool, &["--decode-wait-secs=1"]).await;
+    let app = TestApp::start_with(pool, &["--decode-wait-secs=1", "--decode-memory-mib=12"]).await;
     let result = made(&app, "ada", REMOVE, &cutout()).await;
     let jpg = format!("/api/results/{result}/file?format=jpg");
     let ask = || app.get(&jpg).by(&app.token("ada"));
-    let unread = [ask().open().await, ask().open().await];
+    // A quarter of the memory; a file counts as a MiB at least.
+    let unread = [ask().open().await, ask().open().await, ask().open().await];
     assert!(unread.iter().all(|response| response.status() == StatusCode::OK));
     let busy = ask().send().await;
     assert_eq!(busy.status, StatusCode::SERVICE_UNAVAILABLE, "{}", busy.text());
