@@ -257,6 +257,17 @@ impl Storage {
         })
     }
 
+    /// Returns the length of an object in bytes, and its tag, without reading it.
+    pub async fn head(&self, key: &str) -> Result<(i64, Option<String>), StorageError> {
+        match self.client.head_object().bucket(&self.bucket).key(key).send().await {
+            Ok(found) => Ok((found.content_length().unwrap_or(0), found.e_tag)),
+            Err(SdkError::ServiceError(refused)) if refused.err().is_not_found() => {
+                Err(StorageError::Missing(key.to_owned()))
+            }
+            Err(error) => Err(failed(Operation::Head)(error)),
+        }
+    }
+
     /// Deletes an object. A missing object is not an error.
     pub async fn delete(&self, key: &str) -> Result<(), StorageError> {
         let deleted = self.client.delete_object().bucket(&self.bucket).key(key).send().await;

@@ -53,17 +53,19 @@ pub async fn get_file(
     if let Some(url) = app.storage.public_url(&key, left).await? {
         return Ok(Redirect::temporary(&url).into_response());
     }
-    let object = open(&app, &key, &headers).await?;
     let caching = caching(&app, expires)?;
-    if let (Some(etag), Some(known)) = (&object.etag, header_text(&headers, header::IF_NONE_MATCH))
+    // Objects never change, so a client that knows one hardly ever needs its bytes again.
+    if let Some(known) = header_text(&headers, header::IF_NONE_MATCH)
+        && let (_, Some(etag)) = app.storage.head(&key).await?
         && known
             .split(',')
             .map(str::trim)
             .any(|known| known == "*" || known.trim_start_matches("W/") == etag)
     {
-        let not_modified = [(header::ETAG, header_value(etag)?), (header::CACHE_CONTROL, caching)];
+        let not_modified = [(header::ETAG, header_value(&etag)?), (header::CACHE_CONTROL, caching)];
         return Ok((StatusCode::NOT_MODIFIED, not_modified).into_response());
     }
+    let object = open(&app, &key, &headers).await?;
     let status =
         if object.content_range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let content_type = object.content_type.as_deref().unwrap_or("application/octet-stream");
@@ -96,7 +98,7 @@ async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiEr
     let range = match range.strip_prefix("bytes=-").map(str::parse::<i64>) {
         // Object stores disagree about a suffix longer than the file, which is the whole file (RFC 9110, §14.1.2).
         Some(Ok(suffix)) => {
-            let length = app.storage.open(key, None).await?.length;
+            let (length, _) = app.storage.head(key).await?;
             format!("bytes={}-", (length - suffix).max(0))
         }
         _ => range,
@@ -104,7 +106,7 @@ async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiEr
     let part = match app.storage.open(key, Some(&range)).await {
         Ok(part) => part,
         Err(StorageError::Range) => {
-            let length = app.storage.open(key, None).await?.length;
+            let (length, _) = app.storage.head(key).await?;
             return Err(ApiError::RangeNotSatisfiable { length });
         }
         Err(error) => return Err(error.into()),

@@ -1,8 +1,12 @@
 //! Signed file URLs, the page, and the headers of all responses.
 
+use std::sync::{Arc, Mutex};
+
 use axum::http::{Method, StatusCode};
 use chrono::Duration;
 use sqlx::PgPool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::app::TestApp;
 
@@ -49,6 +53,54 @@ async fn a_file_supports_ranges_and_caching_until_its_url_expires(pool: PgPool) 
     app.get(url.split('?').next().unwrap()).send().await.is_problem(404, "File not found");
     app.clock.advance(Duration::hours(2));
     app.get(url).send().await.is_problem(404, "File not found");
+}
+
+/// Relays connections to `server`. Returns the port, and the text of all requests.
+async fn overhear(server: String) -> (u16, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let requests = Arc::new(Mutex::new(String::new()));
+    let heard = requests.clone();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(&server).await.unwrap();
+            let (mut answers, mut forwarded) = server.into_split();
+            let (mut sent, mut client) = client.into_split();
+            let heard = heard.clone();
+            tokio::spawn(async move {
+                let mut piece = [0; 4096];
+                while let Ok(length @ 1..) = sent.read(&mut piece).await {
+                    heard.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+                    forwarded.write_all(&piece[..length]).await.unwrap();
+                }
+            });
+            tokio::spawn(async move { tokio::io::copy(&mut answers, &mut client).await });
+        }
+    });
+    (port, requests)
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn bytes_that_nobody_needs_are_not_read_from_the_store(pool: PgPool) {
+    let stored = TestApp::start(pool.clone()).await;
+    let id = stored.upload("ada").await;
+    let path = format!("/api/images/{id}");
+    let image = stored.get(&path).by(&stored.token("ada")).send().await.json();
+    let url = image["url"].as_str().unwrap();
+    let whole = stored.get(url).send().await;
+    let store = stored.bucket.config.s3_endpoint.clone().unwrap().replace("http://", "");
+    let (port, requests) = overhear(store).await;
+    let app = TestApp::start_with(pool, &[&format!("--s3-endpoint=http://127.0.0.1:{port}")]).await;
+    for (name, value, status, reads) in [
+        ("if-none-match", whole.header("etag"), 304, 0),
+        ("range", "bytes=999999-", 416, 1),
+        ("range", "bytes=-3", 206, 2),
+        ("if-none-match", "\"another\"", 200, 3),
+    ] {
+        let answer = app.get(url).header(name, value).send().await;
+        assert_eq!(answer.status.as_u16(), status, "{name}: {value}");
+        assert_eq!(requests.lock().unwrap().matches("GET /").count(), reads, "{name}: {value}");
+    }
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -25,9 +25,11 @@ async fn an_object_is_read_whole_or_in_ranges_until_it_is_deleted() {
     assert_eq!(bytes, (10..20).collect::<Vec<u8>>());
     assert_eq!(part.content_range.as_deref(), Some("bytes 10-19/256"));
     assert!(matches!(storage.open("a/b", Some("bytes=900-")).await, Err(StorageError::Range)));
+    assert_eq!(storage.head("a/b").await.unwrap(), (256, part.etag));
     storage.delete("a/b").await.unwrap();
     storage.delete("a/b").await.unwrap();
     assert!(matches!(storage.get("a/b").await, Err(StorageError::Missing(_))));
+    assert!(matches!(storage.head("a/b").await, Err(StorageError::Missing(_))));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
