@@ -55,7 +55,7 @@ pub async fn run_magic_fix(
     let body = multipart(body)?;
     let UploadedMask { mask, prompt, is_exact } =
         uploaded_mask(body, app.limits.max_upload_bytes).await?;
-    let RequestPreferences { idempotency_key, wait } = preferences;
+    let RequestPreferences { idempotency_key, is_async, wait } = preferences;
     let request = FixRequest {
         image,
         mask,
@@ -66,7 +66,7 @@ pub async fn run_magic_fix(
         wait,
         started: None,
     };
-    run::respond(&app, magic_fix(&app, user.id, request).await?).await
+    run::respond(&app, magic_fix(&app, user.id, request).await?, is_async).await
 }
 
 /// A prompt to interpret.

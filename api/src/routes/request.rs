@@ -16,7 +16,9 @@ use crate::state::App;
 pub struct RequestPreferences {
     /// Makes a repeated request return the first response.
     pub idempotency_key: Option<String>,
-    /// How long to wait for the result; zero with `Prefer: respond-async`.
+    /// Whether the client prefers to get the job at once (`Prefer: respond-async`).
+    pub is_async: bool,
+    /// How long to wait for the result; zero if `is_async`.
     pub wait: Duration,
 }
 
@@ -38,7 +40,7 @@ impl FromRequestParts<App> for RequestPreferences {
             .split(',')
             .any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"));
         let wait = if is_async { Duration::ZERO } else { app.limits.wait() };
-        Ok(Self { idempotency_key, wait })
+        Ok(Self { idempotency_key, is_async, wait })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The handlers that the routes of all tools share: running a tool, listing and deleting results.
 
 use axum::Json;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::db;
@@ -77,7 +77,7 @@ pub async fn run(
     preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
     app.rate_limits.users.runs.count(user).await?;
-    let RequestPreferences { idempotency_key, wait } = preferences;
+    let RequestPreferences { idempotency_key, is_async, wait } = preferences;
     let image = query.id()?;
     let request = RunRequest {
         image,
@@ -89,7 +89,7 @@ pub async fn run(
         wait,
         started: None,
     };
-    respond(app, run_tool(app, user, request).await?).await
+    respond(app, run_tool(app, user, request).await?, is_async).await
 }
 
 /// Lists the results of a tool for one image, oldest first.
@@ -119,22 +119,22 @@ pub async fn delete(
     }
 }
 
-/// Returns 200 with the new results, or 202 with the job if it has not ended.
-pub async fn respond(app: &App, outcome: RunOutcome) -> Result<Response, ApiError> {
+/// Returns 200 with the new results, or 202 with the job if it has not ended. `is_async` is the client's preference.
+pub async fn respond(app: &App, outcome: RunOutcome, is_async: bool) -> Result<Response, ApiError> {
     match outcome {
         RunOutcome::Done(results) => {
             Ok(Json(ResultView::list(&results, &app.signer)).into_response())
         }
-        RunOutcome::Pending(job) => accepted(app, &job).await,
+        RunOutcome::Pending(job) => accepted(app, &job, is_async).await,
     }
 }
 
-/// Returns 202 with the job and its location.
-pub async fn accepted(app: &App, job: &Job) -> Result<Response, ApiError> {
+/// Returns 202 with the job and its location: because the client prefers that (`is_async`), or after a timeout.
+pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Result<Response, ApiError> {
     let body = Json(view(app, job).await?);
-    let location = (header::LOCATION, format!("/api/jobs/{}", job.id));
-    let applied = (HeaderName::from_static("preference-applied"), "respond-async".to_owned());
-    Ok((StatusCode::ACCEPTED, [location, applied], body).into_response())
+    let location = [(header::LOCATION, format!("/api/jobs/{}", job.id))];
+    let applied = is_async.then_some([("preference-applied", "respond-async")]);
+    Ok((StatusCode::ACCEPTED, location, applied, body).into_response())
 }
 
 /// Returns the job with its results, estimate and progress.

@@ -13,6 +13,21 @@ use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_preference_is_said_to_be_applied_only_if_the_client_has_it(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--wait-secs=1"]).await;
+    let image = app.upload("ada").await;
+    let paid = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    for path in [paid.as_str(), "/api/free/remove-bg-fr"] {
+        let ask = || app.post(path).by(&app.token("ada")).file(&png(64, 48));
+        let preferred = ask().asynchronously().send().await;
+        let late = ask().send().await;
+        assert_eq!((preferred.status, late.status), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
+        assert_eq!(preferred.header("preference-applied"), "respond-async");
+        assert_eq!(late.header("preference-applied"), "", "after a timeout");
+    }
+}
+
 async fn start(app: &TestApp, image: &str) -> Value {
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     app.post(&path).by(&app.token("ada")).asynchronously().send().await.json()
