@@ -1,6 +1,6 @@
 //! Counts calls in Redis, and in this process while Redis is away.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use retouch_core::queue::{Queue, Rate, Verdict};
@@ -58,17 +58,44 @@ impl Limiter {
         }
         let name = format!("{}:{caller}", self.name);
         let error = match timeout(REDIS_TIMEOUT, self.queue.count(&name, self.rate, calls)).await {
-            Ok(Ok(verdict)) => return Some(verdict),
+            Ok(Ok(verdict)) => {
+                // By then, each allowance that was counted here is full again.
+                let is_over = |until: &mut Instant| now > *until + self.rate.period;
+                if self.away_until().take_if(is_over).is_some() {
+                    self.local.clear();
+                }
+                return Some(verdict);
+            }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer".to_owned(),
         };
         tracing::warn!(error, "Could not count {} in Redis; counting in this process", self.name);
-        *self.redis_away_until.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(now + REDIS_PAUSE);
+        *self.away_until() = Some(now + REDIS_PAUSE);
         None
     }
 
-    fn away_until(&self) -> Option<Instant> {
-        *self.redis_away_until.lock().unwrap_or_else(PoisonError::into_inner)
+    fn away_until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.redis_away_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retouch_standins::redis_server::RedisServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_this_process_counted_is_forgotten_once_it_no_longer_matters() {
+        let redis = RedisServer::start();
+        let queue = Queue::new(&redis.config()).expect("an address");
+        let limiter = Limiter::new("test", 3, Duration::from_mins(1), &queue);
+        for (secs_ago, is_forgotten) in [(50, false), (70, true)] {
+            let until = Instant::now().checked_sub(Duration::from_secs(secs_ago));
+            *limiter.away_until() = until;
+            limiter.local.count("ada", limiter.rate, Instant::now(), 1);
+            assert!(matches!(limiter.count("bob").await, Verdict::Within { .. }));
+            assert_eq!(limiter.local.is_empty(), is_forgotten, "{secs_ago} s ago");
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! Counts calls in this process, for the time in which Redis is away.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use retouch_core::queue::{Rate, Verdict};
 use tokio::time::Instant;
 
-/// How many callers to remember before forgetting those whose allowance is full again.
+/// How many callers to remember at most.
 const MAX_CALLERS: usize = 100_000;
 
 /// The callers, and when the allowance of each is full again.
@@ -16,9 +16,13 @@ pub struct LocalCounts(Mutex<HashMap<String, Instant>>);
 impl LocalCounts {
     /// Counts `calls` of `caller`, or takes them back if negative; the same rule as [`retouch_core::queue::Queue::count`].
     pub fn count(&self, caller: &str, rate: Rate, now: Instant, calls: i32) -> Verdict {
-        let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if callers.len() > MAX_CALLERS {
+        let mut callers = self.callers();
+        if callers.len() >= MAX_CALLERS {
             callers.retain(|_, full_at| *full_at > now);
+            // Walking over all of them must stay rare. Redis may forget everybody, too.
+            if callers.len() > MAX_CALLERS / 2 {
+                callers.clear();
+            }
         }
         let full_at = callers.get(caller).copied().unwrap_or(now).max(now);
         let cost = rate.interval() * calls.unsigned_abs();
@@ -32,6 +36,20 @@ impl LocalCounts {
             callers.insert(caller.to_owned(), full_at);
         }
         verdict
+    }
+
+    /// Forgets all callers.
+    pub fn clear(&self) {
+        *self.callers() = HashMap::new();
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.callers().is_empty()
+    }
+
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,5 +79,22 @@ mod tests {
         assert_eq!(count("ada", 20, 1), Verdict::Within { remaining: 0 });
         assert_eq!(count("ada", 500, -1), Verdict::Within { remaining: 3 });
         assert_eq!(count("ada", 500, 1), Verdict::Within { remaining: 2 }, "never above the limit");
+    }
+
+    #[test]
+    fn countless_callers_take_neither_memory_nor_time() {
+        let (counts, rate) =
+            (LocalCounts::default(), Rate { calls: 1, period: Duration::from_hours(1) });
+        let start = Instant::now();
+        let mut most = 0;
+        for caller in 0..3 * MAX_CALLERS {
+            counts.count(&caller.to_string(), rate, start, 1);
+            most = most.max(counts.callers().len());
+        }
+        assert_eq!(most, MAX_CALLERS);
+        // Walking over all callers at every call would take an hour.
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+        counts.clear();
+        assert!(counts.is_empty());
     }
 }
