@@ -79,7 +79,8 @@ async fn administer(admin: Admin) -> ExitCode {
 }
 
 async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
-    let _telemetry = telemetry::start(&config.telemetry, "retouch-api")?;
+    let _telemetry =
+        telemetry::start(&config.telemetry, "retouch-api", Some(metrics::GAUGE_TIMEOUT))?;
     let app = App::new(config, Clock::system())?;
     let Support { heic, avif, detail } = app.heif.support().await;
     tracing::info!(heic, avif, detail, "Checked for HEIC and AVIF decoders");

@@ -12,6 +12,9 @@ use retouch_core::{audit, credits, db, jobs};
 use crate::state::App;
 use workers::WorkerGauges;
 
+/// How long the exporter shows a gauge that is not set again. Only those of workers that are gone are not: [`watch`] sets
+/// all others at least once a minute.
+pub const GAUGE_TIMEOUT: Duration = Duration::from_hours(24);
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How often the ledger's gauges are updated and one process checks whether an audit is due.
 const BOOKS_INTERVAL: Duration = Duration::from_mins(1);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_util::MetricKindMask;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt;
@@ -52,8 +53,12 @@ impl Drop for Telemetry {
     }
 }
 
-/// Starts logging and, if configured, the metrics port and the traces of `service`.
-pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<Telemetry> {
+/// Starts logging and, if configured, the metrics port and the traces of `service`. See [`exporter`] for `gauge_timeout`.
+pub fn start(
+    config: &TelemetryConfig,
+    service: &'static str,
+    gauge_timeout: Option<Duration>,
+) -> anyhow::Result<Telemetry> {
     let filter =
         EnvFilter::try_new(&config.log).context("RETOUCH_LOG is not a valid log filter")?;
     // Colors only for terminals: a file or a collector would keep the control characters.
@@ -70,14 +75,21 @@ pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<
     // as sqlx does for every query, the filters above would drop the next event.
     tracing::subscriber::set_global_default(reporting).context("starting to log")?;
     if let Some(listen) = config.metrics_listen {
-        PrometheusBuilder::new()
+        exporter(gauge_timeout)?
             .with_http_listener(listen)
-            .set_buckets(&[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0])
-            .context("setting histogram buckets")?
             .install()
             .with_context(|| format!("serving metrics at {listen}"))?;
     }
     Ok(Telemetry(provider))
+}
+
+/// Returns the exporter of metrics. It drops gauges that are not set again within `gauge_timeout`, for a program that sets
+/// all gauges over and over.
+pub fn exporter(gauge_timeout: Option<Duration>) -> anyhow::Result<PrometheusBuilder> {
+    PrometheusBuilder::new()
+        .idle_timeout(MetricKindMask::GAUGE, gauge_timeout)
+        .set_buckets(&[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0])
+        .context("setting histogram buckets")
 }
 
 /// Starts logging only, for short commands.

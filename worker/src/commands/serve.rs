@@ -48,7 +48,7 @@ impl Serve {
     /// Serves until SIGTERM or Ctrl-C.
     pub async fn execute(self) -> anyhow::Result<()> {
         let config = self.config;
-        let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
+        let _telemetry = telemetry::start(&config.telemetry, "retouch-worker", None)?;
         let credentials = Credentials::open(&config.credentials, Clock::system().now())?;
         let stop = CancellationToken::new();
         // Before the models are loaded: the kernel discards a signal that the first process of a container does not handle.
