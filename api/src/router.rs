@@ -43,7 +43,7 @@ use crate::state::App;
         contact()
     ),
     // utoipa does not collect recursive schemas.
-    components(schemas(verify::VerifiedIngredient)),
+    components(schemas(retouch_credentials::Ingredient)),
     modifiers(&Credentials)
 )]
 struct Base;

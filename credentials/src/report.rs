@@ -8,6 +8,7 @@ use c2pa::assertions::{self, Actions, SoftwareAgent};
 use c2pa::validation_results::{IngredientDeltaValidationResult, StatusCodes};
 use c2pa::validation_status::SIGNING_CREDENTIAL_UNTRUSTED;
 use c2pa::{Context, Error, Manifest, Reader, Relationship, ValidationState};
+use serde::Serialize;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::pem::Pem;
 
@@ -24,8 +25,12 @@ const MAX_INGREDIENTS: usize = 256;
 /// The maximum length of a reported text, in characters.
 const MAX_TEXT: usize = 200;
 
-/// Whether the marks of a picture are trustworthy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged
+/// or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+/// `trusted`: the operator trusts the signer, or is the signer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerificationState))]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// The picture has no manifest.
     Absent,
@@ -37,23 +42,34 @@ pub enum State {
     Trusted,
 }
 
-/// The marks of a picture.
-#[derive(Clone, Debug)]
+/// The marks of a picture. All text comes from the file.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Verification))]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Whether the marks are trustworthy.
     pub state: State,
-    /// The source type, from the manifest, or otherwise from XMP, which anybody can change.
+    /// The source type: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or otherwise from XMP,
+    /// which anybody can change.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = Option<String>,
+        example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+    ))]
     pub source: Option<SourceType>,
     /// Whether the manifest states the source type, not only the XMP.
     pub is_source_claimed: bool,
-    /// The contents of the manifest; `None` if there is none, or it cannot be read.
+    /// Whether the source type means that a trained model made the picture, or parts of it.
+    pub is_generated: bool,
+    /// The contents of the manifest, if there is one and it can be read.
     pub claim: Option<Claim>,
     /// The problems of the manifest.
     pub problems: Vec<Problem>,
 }
 
-/// The contents of a manifest. All texts come from the file.
-#[derive(Clone, Debug)]
+/// The contents of a manifest.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerifiedClaim))]
+#[serde(rename_all = "camelCase")]
 pub struct Claim {
     /// The program that made the manifest.
     pub generator: Option<String>,
@@ -61,12 +77,14 @@ pub struct Claim {
     pub signature: Option<Signature>,
     /// The edits, in order.
     pub actions: Vec<Action>,
-    /// The source pictures.
+    /// The pictures from which this one was made.
     pub ingredients: Vec<Ingredient>,
 }
 
-/// A signature.
-#[derive(Clone, Debug)]
+/// The signer of a manifest.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerifiedSignature))]
+#[serde(rename_all = "camelCase")]
 pub struct Signature {
     /// The name in the signer's certificate.
     pub name: Option<String>,
@@ -79,9 +97,12 @@ pub struct Signature {
 }
 
 /// An edit of a picture.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerifiedAction))]
+#[serde(rename_all = "camelCase")]
 pub struct Action {
-    /// The name of the action, for example `c2pa.edited`.
+    /// The action's name in the C2PA specification.
+    #[cfg_attr(feature = "openapi", schema(example = "c2pa.edited"))]
     pub action: String,
     /// The program's description of the edit.
     pub description: Option<String>,
@@ -90,28 +111,35 @@ pub struct Action {
     /// The time of the edit, RFC 3339.
     pub when: Option<String>,
     /// The source type of the pixels that the edit added or changed.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub source: Option<SourceType>,
 }
 
 /// A picture from which another was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerifiedIngredient))]
+#[serde(rename_all = "camelCase")]
 pub struct Ingredient {
     /// Its title.
     pub title: Option<String>,
     /// Whether it is the picture that was edited, not one that was added.
     pub is_parent: bool,
     /// The contents of its own manifest.
+    #[cfg_attr(feature = "openapi", schema(no_recursion))]
     pub claim: Option<Claim>,
     /// The problems that its manifest had when the picture was opened.
     pub problems: Vec<Problem>,
 }
 
 /// A problem of a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = VerificationProblem))]
+#[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// The status code of the C2PA (specification, 15.2), for example `assertion.dataHash.mismatch`.
+    /// The status code in the C2PA specification (15.2).
+    #[cfg_attr(feature = "openapi", schema(example = "assertion.dataHash.mismatch"))]
     pub code: String,
-    /// The library's explanation.
+    /// An explanation of the code, in English.
     pub explanation: Option<String>,
 }
 
@@ -174,7 +202,8 @@ impl Verifier {
                 (_, ValidationState::Trusted) => State::Trusted,
             };
             let problems = problems_of(&reader);
-            Ok(Report { state, source, is_source_claimed, claim, problems })
+            let is_generated = source.as_ref().is_some_and(SourceType::is_generated);
+            Ok(Report { state, source, is_source_claimed, is_generated, claim, problems })
         };
         guard(read).unwrap_or_else(|error| Report {
             state: State::Invalid,
@@ -222,8 +251,14 @@ impl Verifier {
 
 impl Report {
     fn absent(source: Option<SourceType>) -> Self {
-        let (claim, problems) = (None, Vec::new());
-        Self { state: State::Absent, source, is_source_claimed: false, claim, problems }
+        Self {
+            state: State::Absent,
+            is_generated: source.as_ref().is_some_and(SourceType::is_generated),
+            source,
+            is_source_claimed: false,
+            claim: None,
+            problems: Vec::new(),
+        }
     }
 }
 

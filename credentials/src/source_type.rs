@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// The vocabulary of the IPTC (<https://cv.iptc.org/newscodes/digitalsourcetype/>).
 const VOCABULARY: &str = "http://cv.iptc.org/newscodes/digitalsourcetype/";
 /// The longest name accepted from a file, in bytes. The longest of the vocabulary has 36.
@@ -64,6 +66,12 @@ impl SourceType {
 impl fmt::Display for SourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{VOCABULARY}{}", self.0)
+    }
+}
+
+impl Serialize for SourceType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
