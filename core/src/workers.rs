@@ -67,10 +67,13 @@ pub const CONTENT_CREDENTIALS: &str = "content credentials";
 
 /// Why a worker runs no jobs, runs them with an older model than its files state, or cannot sign their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ModelProblem))]
 pub struct WorkerProblem {
-    /// The name of the model's folder in `models/`, `tools.toml`, [`OBJECT_STORE`], or [`CONTENT_CREDENTIALS`].
+    /// The name of the model's folder in `models/`, `tools.toml`, `object store`, or `content credentials`.
     pub model: String,
-    /// The check that failed.
+    /// The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
+    /// errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it
+    /// cannot sign results, or soon will not.
     pub step: String,
     /// The reason, in one sentence.
     pub reason: String,

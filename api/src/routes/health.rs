@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
-use retouch_core::{db, workers};
+use retouch_core::db;
+use retouch_core::workers::{self, WorkerProblem};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -50,7 +51,7 @@ pub struct WorkerView {
     models: Vec<ModelView>,
     /// Models that failed to load, of which the worker keeps serving the version it had before, and dependencies that
     /// it cannot reach.
-    problems: Vec<ModelProblemView>,
+    problems: Vec<WorkerProblem>,
 }
 
 /// A model that a worker serves.
@@ -63,19 +64,6 @@ pub struct ModelView {
     sha256: String,
     /// Whether it is in memory; one that gave way to other models is loaded again for the next job.
     loaded: bool,
-}
-
-/// Why a worker runs no jobs, or why a model failed to load.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ModelProblem)]
-pub struct ModelProblemView {
-    /// The model's name, `tools.toml`, `object store`, or `content credentials`.
-    model: String,
-    /// The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-    /// errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it cannot sign results,
-    /// or soon will not.
-    step: String,
-    reason: String,
 }
 
 /// Returns 200 if Postgres, Redis and the object store are available, otherwise 503.
@@ -126,14 +114,6 @@ fn view(worker: workers::Worker) -> WorkerView {
         version: worker.version,
         seen_at: worker.seen_at,
         models,
-        problems: worker
-            .problems
-            .into_iter()
-            .map(|problem| ModelProblemView {
-                model: problem.model,
-                step: problem.step,
-                reason: problem.reason,
-            })
-            .collect(),
+        problems: worker.problems,
     }
 }

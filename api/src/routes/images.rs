@@ -59,7 +59,7 @@ pub async fn upload(
     let file = named_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
     let max = app.limits.max_dimension;
-    let image = upload_with(&app, uploader, file, max, metadata.into(), idempotency_key).await?;
+    let image = upload_with(&app, uploader, file, max, metadata, idempotency_key).await?;
     Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
 }
 

@@ -16,7 +16,7 @@ use retouch_pixels::finish::{Finish, FinishedFile};
 use super::body::IncomingBody;
 use super::caller::{ClientAddress, SignedIn};
 use super::files::{Signature, body_of};
-use super::metadata::{MetadataChoice, MetadataQuery};
+use super::metadata::MetadataQuery;
 use super::multipart::{UploadBody, UploadedFinish, multipart, uploaded_finish};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
@@ -40,7 +40,7 @@ pub struct FileQuery {
     /// Whether the file gets what the camera wrote into the image, if its upload kept it. `strip` by default.
     #[serde(default)]
     #[param(inline, required = false)]
-    metadata: MetadataChoice,
+    metadata: Metadata,
 }
 
 /// A result as a file to save. The PNG is the stored one, byte for byte, unless it gets metadata. Transparent pixels are white in a JPG.
@@ -61,7 +61,7 @@ pub async fn get_result_file(
 ) -> Result<Response, ApiError> {
     let result = owned_result(&app, user.id, id(&result, "Result")?).await?;
     let Query(FileQuery { format, quality, metadata }) = query?;
-    let (finish, metadata) = (Finish::convert(output(format, quality)?), metadata.into());
+    let finish = Finish::convert(output(format, quality)?);
     if finish.changes_nothing() && metadata == Metadata::Strip {
         return stored(&app, &result).await;
     }
@@ -98,7 +98,7 @@ pub async fn render(
     let result = owned_result(&app, user.id, result).await?;
     app.rate_limits.users.renders.count(user.id).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
-    rendered(&app, &result, (upload, metadata.into()), incoming, address).await
+    rendered(&app, &result, (upload, metadata), incoming, address).await
 }
 
 async fn rendered(

@@ -8,12 +8,16 @@ use chrono::{DateTime, Utc};
 use retouch_core::db::{DatabaseError, PgPool};
 use retouch_core::images::{self, result_label};
 use retouch_core::{ImageId, UserId, results};
+use serde::Deserialize;
+use utoipa::ToSchema;
 
 use self::names::Names;
 pub use self::zip::zip;
 
 /// What an archive contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ArchiveContents)]
 pub enum Include {
     /// The images.
     Originals,

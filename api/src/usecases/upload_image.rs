@@ -13,14 +13,19 @@ use retouch_heif::{self as heif, Codec};
 use retouch_pixels::decode::{self, Header};
 use retouch_pixels::exif::Exif;
 use retouch_pixels::{Limits, PixelError, upload};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 use crate::decode_budget::Memory;
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
-/// What to do with a file's EXIF: date, place, camera and more. The orientation is always applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What happens to a file's EXIF, such as date, place and camera: `strip` drops it, `keep` keeps it. The orientation is
+/// always applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = MetadataChoice)]
 pub enum Metadata {
     /// It is dropped.
     #[default]

@@ -1,6 +1,7 @@
 //! Lists of a user's images, in pages: sorted, and searched by name.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use sqlx::PgPool;
 
 use super::Image;
@@ -23,8 +24,10 @@ impl Image {
     }
 }
 
-/// The order of a list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The order of a list of images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ImageSort))]
+#[serde(rename_all = "lowercase")]
 pub enum Sort {
     /// The latest upload first.
     #[default]

@@ -27,31 +27,6 @@ const MAX_SEARCH_CHARS: usize = 100;
 /// How many images are read and sent at a time if the client wants all.
 const CHUNK: i64 = 200;
 
-/// The order of a list of images.
-#[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = ImageSort)]
-pub enum SortName {
-    #[default]
-    Newest,
-    Oldest,
-    /// Ignoring case; images without a name come last.
-    Name,
-    /// The most bytes first.
-    Largest,
-}
-
-impl From<SortName> for Sort {
-    fn from(name: SortName) -> Self {
-        match name {
-            SortName::Newest => Self::Newest,
-            SortName::Oldest => Self::Oldest,
-            SortName::Name => Self::Name,
-            SortName::Largest => Self::Largest,
-        }
-    }
-}
-
 /// Selects images, and a page of the list.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -66,7 +41,7 @@ pub struct ListQuery {
     search: Option<String>,
     /// The order; the newest first by default.
     #[param(inline)]
-    sort: Option<SortName>,
+    sort: Option<Sort>,
 }
 
 /// The caller's images: all of them, or a page.
@@ -84,7 +59,7 @@ pub async fn list_images(
     }
     let selection = Selection {
         search: query.search.map(checked_search).transpose()?,
-        sort: query.sort.unwrap_or_default().into(),
+        sort: query.sort.unwrap_or_default(),
     };
     let after = query.before.as_deref().map(|text| place_from(text, selection.sort)).transpose()?;
     // One more than the page holds says whether another page follows. All this is read before the answer begins, so

@@ -58,29 +58,6 @@ pub async fn delete_images(
     Ok(Json(DeletedView { deleted: gone.images.into_iter().map(ImageId::uuid).collect() }))
 }
 
-/// What an archive contains.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = ArchiveContents)]
-pub enum IncludeName {
-    /// The images.
-    Originals,
-    /// Their results.
-    Results,
-    /// Both.
-    All,
-}
-
-impl From<IncludeName> for Include {
-    fn from(name: IncludeName) -> Self {
-        match name {
-            IncludeName::Originals => Self::Originals,
-            IncludeName::Results => Self::Results,
-            IncludeName::All => Self::All,
-        }
-    }
-}
-
 /// The images to download.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -90,7 +67,7 @@ pub struct ArchiveRequest {
     #[schema(min_items = 1, max_items = 200)]
     image_ids: Vec<Uuid>,
     #[schema(inline)]
-    include: IncludeName,
+    include: Include,
 }
 
 /// Downloads images, their results, or both as a ZIP, without compression.
@@ -109,8 +86,7 @@ pub async fn download_images(
     let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let ids = checked(request.image_ids, MAX_ARCHIVED)?;
     // All rows are read before the first byte is sent: a slow client must not hold a connection to the database.
-    let entries =
-        db::within(archive_images::entries(&app.pool, user.id, &ids, request.include.into()));
+    let entries = db::within(archive_images::entries(&app.pool, user.id, &ids, request.include));
     let entries = entries.await?.ok_or(ApiError::NotFound("Image"))?;
     let chunks = archive_images::zip(app.storage.clone(), entries, app.clock.now()).map(|chunk| {
         chunk.inspect_err(|error| tracing::warn!("A download of images failed: {error:#}"))
