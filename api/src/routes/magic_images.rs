@@ -19,6 +19,7 @@ use super::views::ResultView;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::magic_fix::{FixRequest, fix_offer, magic_fix};
+use crate::usecases::run_tool::Waiting;
 
 /// The Magic Fix results of an image, oldest first.
 #[utoipa::path(get, path = "/api/magic-images/{imageId}", tag = "magic fix",
@@ -62,9 +63,7 @@ pub async fn run_magic_fix(
         is_mask_exact: is_exact,
         prompt,
         idempotency_key,
-        repeat_window: None,
-        wait,
-        started: None,
+        waiting: Waiting::up_to(wait),
     };
     run::respond(&app, magic_fix(&app, user.id, request).await?, is_async).await
 }

@@ -14,7 +14,7 @@ use super::request::{ImageQuery, RequestPreferences, id};
 use super::views::{JobView, ResultView};
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::run_tool::{RunOutcome, RunRequest, results_of, run_tool};
+use crate::usecases::run_tool::{RunOutcome, RunRequest, Waiting, results_of, run_tool};
 
 /// The headers of run routes, for the `OpenAPI` document; [`RequestPreferences`] reads them.
 #[derive(utoipa::IntoParams)]
@@ -79,16 +79,8 @@ pub async fn run(
     app.rate_limits.users.runs.count(user).await?;
     let RequestPreferences { idempotency_key, is_async, wait } = preferences;
     let image = query.id()?;
-    let request = RunRequest {
-        image,
-        tool,
-        tier,
-        idempotency_key,
-        repeat_window: None,
-        resubmits: false,
-        wait,
-        started: None,
-    };
+    let waiting = Waiting::up_to(wait);
+    let request = RunRequest { image, tool, tier, idempotency_key, waiting };
     respond(app, run_tool(app, user, request).await?, is_async).await
 }
 

@@ -1,18 +1,15 @@
 //! Runs Magic Fix. Validates mask and prompt before it holds credits or queues the job, so that invalid requests cost
 //! nothing.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
 use retouch_core::magic_fix::{Offer, Prompt, is_mask_exact_by_default};
-use retouch_core::{ImageId, JobId, UserId, images, workers};
+use retouch_core::{ImageId, UserId, images, workers};
 use retouch_pixels::mask::Drawing;
 use retouch_pixels::{Limits, PixelError};
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
 
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
 use crate::error::ApiError;
@@ -31,13 +28,8 @@ pub struct FixRequest {
     pub prompt: String,
     /// A repeat with the same key returns the first response.
     pub idempotency_key: Option<String>,
-    /// How long the key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is canceled when
-    /// its client hangs up.
-    pub repeat_window: Option<Duration>,
-    /// How long to wait for the result; zero returns the job immediately.
-    pub wait: Duration,
-    /// Receives the id of the job once it is submitted or joined.
-    pub started: Option<watch::Sender<Option<JobId>>>,
+    /// How to wait for the result.
+    pub waiting: Waiting,
 }
 
 /// Returns what Magic Fix can do with the installed models.
@@ -79,11 +71,5 @@ pub async fn magic_fix(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(Tier::Paid)),
     };
-    let FixRequest { wait, repeat_window, started, .. } = request;
-    submit_and_wait(
-        app,
-        &job,
-        Waiting { wait, repeat_window, resubmits: repeat_window.is_some(), started },
-    )
-    .await
+    submit_and_wait(app, &job, request.waiting).await
 }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::image_from_result::image_from_result;
 use super::magic_fix::{FixRequest, magic_fix};
-use super::run_tool::{RunOutcome, RunRequest, join_job, run_tool};
+use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
 use super::select::select;
 use super::upload_image::{sha256_of, upload_image};
 use crate::error::ApiError;
@@ -98,7 +98,13 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
     let picture = find_picture(app, user, picture, tool).await?;
     let mut key = Key::new();
     key.add(idempotency_key.unwrap_or_default()).add(&picture.content).add(format!("{tool:?}"));
-    let (repeat_window, wait) = (Some(app.limits.repeat_window()), app.limits.wait());
+    let (window, wait) = (app.limits.repeat_window(), app.limits.wait());
+    let waiting = Waiting {
+        wait,
+        repeat_window: Some(window),
+        resubmits: true,
+        started: Some(started.clone()),
+    };
     let image = picture.image;
     match action {
         Action::Run(tool) => {
@@ -107,10 +113,7 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
                 tool,
                 tier: Tier::Paid,
                 idempotency_key: Some(key.finish()),
-                repeat_window,
-                resubmits: true,
-                wait,
-                started: Some(started),
+                waiting,
             };
             run_tool(app, user.id, run).await
         }
@@ -118,7 +121,6 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
             key.add(&prompt).add(area.content()).add(format!("{is_mask_exact:?}"));
             let key = key.finish();
             // Turning clicks into a mask takes a worker's time and may give a different mask.
-            let window = app.limits.repeat_window();
             if let Some(job) = db::within(jobs::repeated(&app.pool, user.id, &key, window)).await? {
                 started.send_replace(Some(job.id));
                 match join_job(app, job, wait).await {
@@ -135,9 +137,7 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
                 is_mask_exact,
                 prompt,
                 idempotency_key: Some(key),
-                repeat_window,
-                wait,
-                started: Some(started),
+                waiting,
             };
             magic_fix(app, user.id, fix).await
         }

@@ -20,7 +20,7 @@ use retouch_pixels::exif::Exif;
 use sha2::{Digest, Sha256};
 
 use super::render_result::{Marks, take_turn};
-use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
+use super::run_tool::{RunOutcome, RunRequest, Waiting, announce_canceled, outcome_of, run_tool};
 use super::upload_image::{Metadata, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
@@ -90,11 +90,8 @@ pub async fn removebg(
         tool: Tool::RemoveBackground,
         tier: Tier::Paid,
         idempotency_key: Some(idempotency_key),
-        repeat_window,
         // A client that gives up calls off only its own request.
-        resubmits: true,
-        wait: app.limits.wait(),
-        started: None,
+        waiting: Waiting { repeat_window, resubmits: true, ..Waiting::up_to(app.limits.wait()) },
     };
     let mut results = match run_tool(app, user.id, run).await? {
         RunOutcome::Done(results) => results,

@@ -25,15 +25,29 @@ pub struct RunRequest {
     pub tier: Tier,
     /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
-    /// How long the key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is canceled when
-    /// its client hangs up.
+    /// How to wait for the result.
+    pub waiting: Waiting,
+}
+
+/// How a request waits for its job.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    /// How long to wait for the result; zero returns the job immediately.
+    pub wait: Duration,
+    /// How long the idempotency key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is
+    /// canceled once all clients that wait for it hung up.
     pub repeat_window: Option<Duration>,
     /// Whether to submit the job again if another request called it off, and this one had only joined it.
     pub resubmits: bool,
-    /// How long to wait for the result; zero returns the job immediately.
-    pub wait: Duration,
     /// Receives the id of the job once it is submitted or joined.
     pub started: Option<watch::Sender<Option<JobId>>>,
+}
+
+impl Waiting {
+    /// Waits up to `wait`, for a run that outlives its clients.
+    pub fn up_to(wait: Duration) -> Self {
+        Self { wait, ..Self::default() }
+    }
 }
 
 /// The state of a run when the response is due.
@@ -63,8 +77,7 @@ pub async fn run_tool(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(request.tier)),
     };
-    let RunRequest { repeat_window, resubmits, wait, started, .. } = request;
-    submit_and_wait(app, &job, Waiting { wait, repeat_window, resubmits, started }).await
+    submit_and_wait(app, &job, request.waiting).await
 }
 
 /// Rejects an image whose longest side, in pixels, exceeds the tool's limit.
@@ -74,16 +87,8 @@ pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(),
     if fits { Ok(()) } else { Err(ApiError::DimensionsTooBig { max }) }
 }
 
-/// How a request waits for its job. The fields have the meaning that [`RunRequest`] gives them.
-pub(super) struct Waiting {
-    pub wait: Duration,
-    pub repeat_window: Option<Duration>,
-    pub resubmits: bool,
-    pub started: Option<watch::Sender<Option<JobId>>>,
-}
-
 /// Submits the job, rings the doorbell and waits for the end of the job. If the doorbell fails, the sweeper rings it
-/// later. With a `repeat_window`, the job is canceled once all clients that wait for it hung up.
+/// later.
 pub(super) async fn submit_and_wait(
     app: &App,
     new: &NewJob,

@@ -64,12 +64,7 @@ pub async fn run_visitor_tool(
         fix: None,
         queue_limit: Some(queue_limit),
     };
-    let outcome = submit_and_wait(
-        app,
-        &job,
-        Waiting { wait, repeat_window: None, resubmits: false, started: None },
-    )
-    .await;
+    let outcome = submit_and_wait(app, &job, Waiting::up_to(wait)).await;
     if matches!(outcome, Err(ApiError::QueueFull { .. })) {
         limits.give_back_run(&visitor).await;
     }
