@@ -18,7 +18,7 @@ use super::views::ImageView;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
-use crate::usecases::upload_image::upload_with;
+use crate::usecases::upload_image::{NewUpload, upload_image};
 
 /// One image.
 #[utoipa::path(get, path = "/api/images/{imageId}", tag = "images",
@@ -56,10 +56,10 @@ pub async fn upload(
     let RequestPreferences { idempotency_key, .. } = preferences?;
     app.rate_limits.users.uploads.count(user.id).await?;
     let body = multipart(body)?;
-    let file = named_file(body, app.limits.max_upload_bytes).await?;
-    let uploader = Uploader::User(user.id);
-    let max = app.limits.max_dimension;
-    let image = upload_with(&app, uploader, file, max, metadata, idempotency_key).await?;
+    let (file, name) = named_file(body, app.limits.max_upload_bytes).await?;
+    let new = NewUpload::new(Uploader::User(user.id), file, app.limits.max_dimension);
+    let new = NewUpload { name, metadata, idempotency_key, ..new };
+    let image = upload_image(&app, new).await?;
     Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
 }
 

@@ -21,7 +21,7 @@ use super::image_from_result::image_from_result;
 use super::magic_fix::{FixRequest, magic_fix};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
 use super::select::select;
-use super::upload_image::{sha256_of, upload_image};
+use super::upload_image::{NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
@@ -204,7 +204,7 @@ async fn sent_picture(
         None => {
             app.rate_limits.users.uploads.count(user.id).await?;
             let max = app.limits.max_dimension_of(tool.name());
-            upload_image(app, Uploader::Program(user.id), (file, None), max).await?
+            upload_image(app, NewUpload::new(Uploader::Program(user.id), file, max)).await?
         }
     };
     Ok(Picture { image, content })

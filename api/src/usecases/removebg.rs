@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use super::render_result::{Marks, take_turn};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, announce_canceled, outcome_of, run_tool};
-use super::upload_image::{Metadata, sha256_of, upload_image};
+use super::upload_image::{Metadata, NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -117,7 +117,7 @@ fn key_of_content(content: &[u8], options: &CutoutOptions) -> String {
 
 async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, ApiError> {
     let max = app.limits.max_dimension_of(Tool::RemoveBackground.name());
-    Ok(upload_image(app, Uploader::Program(owner), (file, None), max).await?.id)
+    Ok(upload_image(app, NewUpload::new(Uploader::Program(owner), file, max)).await?.id)
 }
 
 /// Cancels a job that takes too long or outlives this process, at no cost to its owner. If it has just ended, returns its results.

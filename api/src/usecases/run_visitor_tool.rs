@@ -10,7 +10,7 @@ use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, NewJob};
 
 use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
-use super::upload_image::{sha256_of, upload_image};
+use super::upload_image::{NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -49,7 +49,7 @@ pub async fn run_visitor_tool(
     } else {
         let max = app.limits.max_dimension_of(tool.name());
         let uploader = Uploader::Visitor(visitor.pseudonym.clone());
-        upload_image(app, uploader, (file, None), max).await?
+        upload_image(app, NewUpload::new(uploader, file, max)).await?
     };
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.

@@ -44,26 +44,33 @@ impl Metadata {
     }
 }
 
-/// Stores `file` like [`upload_with`], without its metadata.
-pub async fn upload_image(
-    app: &App,
-    uploader: Uploader,
-    named_file: (Bytes, Option<ImageName>),
-    max_dimension: u32,
-) -> Result<Image, ApiError> {
-    upload_with(app, uploader, named_file, max_dimension, Metadata::Strip, None).await
+/// An image to store.
+pub struct NewUpload {
+    /// Who sends it.
+    pub uploader: Uploader,
+    /// The uploaded file.
+    pub file: Bytes,
+    /// Its name.
+    pub name: Option<ImageName>,
+    /// Maximum width and height, in pixels.
+    pub max_dimension: u32,
+    /// What the image keeps of the file's metadata.
+    pub metadata: Metadata,
+    /// A user's repeat with the same key and file returns the image of the first upload.
+    pub idempotency_key: Option<String>,
 }
 
-/// Stores `file` as an image of `uploader` with this name. Rejects images wider or higher than `max_dimension` pixels. A rejected
-/// upload leaves nothing behind. A user's repeat with the same idempotency key and file returns the image of the first upload.
-pub async fn upload_with(
-    app: &App,
-    uploader: Uploader,
-    (file, name): (Bytes, Option<ImageName>),
-    max_dimension: u32,
-    metadata: Metadata,
-    idempotency_key: Option<String>,
-) -> Result<Image, ApiError> {
+impl NewUpload {
+    /// An image without a name and metadata.
+    pub fn new(uploader: Uploader, file: Bytes, max_dimension: u32) -> Self {
+        let (name, metadata, idempotency_key) = (None, Metadata::Strip, None);
+        Self { uploader, file, name, max_dimension, metadata, idempotency_key }
+    }
+}
+
+/// Stores an image. A rejected upload leaves nothing behind.
+pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> {
+    let NewUpload { uploader, file, name, max_dimension, metadata, idempotency_key } = new;
     decode::check_still(&file)?;
     let content_sha256 = sha256_of(&file).await?;
     let key = idempotency_key.as_deref();
@@ -71,7 +78,37 @@ pub async fn upload_with(
         return Ok(image);
     }
     check_room(app, &uploader, file.len() as i64).await?;
+    // Programs and visitors get the result at once, and their images appear in no list.
+    let is_shown = matches!(uploader, Uploader::User(_));
     let limits = Limits { max_dimension };
+    let (picture, provenance, memory) = prepare(app, file, limits, metadata, is_shown).await?;
+    let image = NewImage {
+        id: ImageId::new(),
+        uploader,
+        name,
+        content_type: picture.content_type,
+        content_sha256,
+        upload_key: idempotency_key,
+        size_bytes: picture.bytes.len() as i64,
+        width: picture.width as i32,
+        height: picture.height as i32,
+        has_preview: picture.preview.is_some(),
+        provenance,
+    };
+    store(app, image.id, picture).await?;
+    drop(memory);
+    record(app, &image).await
+}
+
+/// Decodes a file into what to store, and reads its provenance if results are marked. Returns the memory of what to store,
+/// too.
+async fn prepare(
+    app: &App,
+    file: Bytes,
+    limits: Limits,
+    metadata: Metadata,
+    is_shown: bool,
+) -> Result<(upload::Upload, Option<Provenance>, Memory), ApiError> {
     let (readable, mut memory) = readable(app, &file, &limits).await?;
     let keeps_marks = app.credentials.may_mark();
     if keeps_marks {
@@ -79,24 +116,23 @@ pub async fn upload_with(
         let needed = 2 * file.len() as u64 + retouch_credentials::reading_bytes(&file);
         memory = app.decoders.enlarge(memory, needed).await?;
     }
-    // Programs and visitors get the result at once, and their images appear in no list.
-    let is_shown = matches!(uploader, Uploader::User(_));
-    let prepare = move || {
+    let make = move || {
         let exif = metadata.of(&file);
         let picture = upload::prepare(&readable, &limits, is_shown, exif.as_ref())?;
         // After the picture has proved to be one: its metadata is about to be dropped.
         let provenance = if keeps_marks { provenance(&file) } else { None };
         Ok::<_, PixelError>((picture, provenance))
     };
-    let (prepared, mut memory) = app.decoders.run_in(memory, prepare).await?;
+    let (prepared, mut memory) = app.decoders.run_in(memory, make).await?;
     let (picture, provenance) = prepared?;
-    let has_preview = picture.preview.is_some();
     let preview_bytes = picture.preview.as_ref().map_or(0, Bytes::len);
     memory.shrink_to(picture.bytes.len() + picture.thumbnail.len() + preview_bytes);
+    Ok((picture, provenance, memory))
+}
 
-    let id = ImageId::new();
+/// Writes the objects of an image.
+async fn store(app: &App, id: ImageId, picture: upload::Upload) -> Result<(), ApiError> {
     db::within(images::announce(&app.pool, id)).await?;
-    let size_bytes = picture.bytes.len() as i64;
     let (original, thumbnail) = (image_key(id), image_thumbnail_key(id));
     tokio::try_join!(
         app.storage.put(&original, picture.content_type, picture.bytes),
@@ -106,21 +142,12 @@ pub async fn upload_with(
             app.storage.put(&image_preview_key(id), "image/webp", preview).await
         },
     )?;
-    drop(memory);
-    let new = NewImage {
-        id,
-        uploader,
-        name,
-        content_type: picture.content_type,
-        content_sha256,
-        upload_key: idempotency_key,
-        size_bytes,
-        width: picture.width as i32,
-        height: picture.height as i32,
-        has_preview,
-        provenance,
-    };
-    match db::within(images::insert(&app.pool, &new, app.limits.quota())).await? {
+    Ok(())
+}
+
+/// Inserts the row of an image whose objects are stored, and returns the image.
+async fn record(app: &App, new: &NewImage) -> Result<Image, ApiError> {
+    match db::within(images::insert(&app.pool, new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
         InsertOutcome::Repeated => {
             let (key, content) = (new.upload_key.as_deref(), &new.content_sha256);
@@ -136,8 +163,9 @@ pub async fn upload_with(
             });
         }
     }
-    tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
-    db::within(images::get(&app.pool, id)).await?.ok_or(ApiError::NotFound("Image"))
+    let NewImage { id, width, height, .. } = new;
+    tracing::info!(image.id = %id, width, height, "Stored image {id}");
+    db::within(images::get(&app.pool, *id)).await?.ok_or(ApiError::NotFound("Image"))
 }
 
 /// Returns the image that a user uploaded with this idempotency key.
