@@ -14,57 +14,43 @@ const VISITORS_OF_SITE: u32 = 16;
 
 /// The rate limits of visitors.
 pub struct VisitorLimits {
-    runs: Limit,
-    uploads: Limit,
-    samples: Limit,
+    /// Free runs.
+    pub runs: VisitorLimit,
+    /// Uploads, also of files that are rejected later, because inspecting a file takes CPU time.
+    pub uploads: VisitorLimit,
+    /// Samples of upscales.
+    pub samples: VisitorLimit,
+}
+
+/// The limit of one kind of call.
+pub struct VisitorLimit {
+    /// The kind of call, in the plural.
+    what: &'static str,
+    visitor: Limiter,
+    site: Limiter,
 }
 
 impl VisitorLimits {
     /// Creates the limiters with the configured limits.
     pub fn new(limits: &LimitsConfig, queue: &Queue) -> Self {
         let limiter = |name, calls| Limiter::new(name, calls, Duration::from_hours(1), queue);
-        let limit = |name, name_of_site, calls: u32| Limit {
+        let limit = |what, name, name_of_site, calls: u32| VisitorLimit {
+            what,
             visitor: limiter(name, calls),
             site: limiter(name_of_site, calls.saturating_mul(VISITORS_OF_SITE)),
         };
         let (runs, uploads) = (limits.visitor_runs_per_hour, limits.visitor_uploads_per_hour);
         Self {
-            runs: limit("visitor-runs", "site-runs", runs),
-            uploads: limit("visitor-uploads", "site-uploads", uploads),
-            samples: limit("visitor-samples", "site-samples", uploads),
+            runs: limit("free runs", "visitor-runs", "site-runs", runs),
+            uploads: limit("uploads", "visitor-uploads", "site-uploads", uploads),
+            samples: limit("samples", "visitor-samples", "site-samples", uploads),
         }
     }
-
-    /// Counts a run; an error if it exceeds the limit.
-    pub async fn count_run(&self, visitor: &Visitor) -> Result<(), ApiError> {
-        self.runs.count(visitor, "free runs").await
-    }
-
-    /// Takes back a run that was refused because too many wait.
-    pub async fn give_back_run(&self, visitor: &Visitor) {
-        self.runs.give_back(visitor).await;
-    }
-
-    /// Counts an upload, even one that is rejected later, because inspecting a file takes CPU time; an error if it
-    /// exceeds the limit.
-    pub async fn count_upload(&self, visitor: &Visitor) -> Result<(), ApiError> {
-        self.uploads.count(visitor, "uploads").await
-    }
-
-    /// Counts a sample; an error if it exceeds the limit.
-    pub async fn count_sample(&self, visitor: &Visitor) -> Result<(), ApiError> {
-        self.samples.count(visitor, "samples").await
-    }
 }
 
-/// The limit of one kind of call.
-struct Limit {
-    visitor: Limiter,
-    site: Limiter,
-}
-
-impl Limit {
-    async fn count(&self, visitor: &Visitor, what: &str) -> Result<(), ApiError> {
+impl VisitorLimit {
+    /// Counts a call of `visitor`; an error if it exceeds the limit.
+    pub async fn count(&self, visitor: &Visitor) -> Result<(), ApiError> {
         let mut verdict = self.visitor.count(&visitor.pseudonym).await;
         if let (Verdict::Within { .. }, Some(site)) = (verdict, &visitor.site) {
             verdict = self.site.count(site).await;
@@ -75,7 +61,7 @@ impl Limit {
         let Verdict::Beyond { retry_after } = verdict else { return Ok(()) };
         let retry_after_secs = retry_after.as_secs() + 1;
         // At least two: the page translates the plural only.
-        let minutes = retry_after_secs.div_ceil(60).max(2);
+        let (what, minutes) = (self.what, retry_after_secs.div_ceil(60).max(2));
         Err(ApiError::RateLimited {
             detail: format!(
                 "Too many {what} from your network. Try again in {minutes} minutes, or sign up."
@@ -84,7 +70,8 @@ impl Limit {
         })
     }
 
-    async fn give_back(&self, visitor: &Visitor) {
+    /// Takes back a call that was counted but could not be served.
+    pub async fn give_back(&self, visitor: &Visitor) {
         self.visitor.give_back(&visitor.pseudonym).await;
         if let Some(site) = &visitor.site {
             self.site.give_back(site).await;

@@ -141,7 +141,7 @@ pub async fn render_signed(
     let Query(signature) = signature.map_err(|_| ApiError::NotFound("File"))?;
     signature.verify(&app, File::Result(id)).ok_or(ApiError::NotFound("File"))?;
     let result = visitors_result(&app, id).await?;
-    app.rate_limits.visitors.count_upload(&app.visitors.visitor(address)).await?;
+    app.rate_limits.visitors.uploads.count(&app.visitors.visitor(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     // Only the owner gets the camera's metadata.
     rendered(&app, &result, (upload, Metadata::Strip), incoming, address).await

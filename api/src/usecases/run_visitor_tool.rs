@@ -37,12 +37,12 @@ pub async fn run_visitor_tool(
     {
         drop(file);
         release_file();
-        limits.count_upload(&visitor).await?;
+        limits.uploads.count(&visitor).await?;
         return await_job(app, earlier, wait).await;
     }
     // Before anything is counted or decoded.
     db::within(jobs::check_visitor_queue(&app.pool, &visitor.pseudonym, queue_limit)).await?;
-    limits.count_upload(&visitor).await?;
+    limits.uploads.count(&visitor).await?;
     let image = if let Some(image) = known {
         drop(file);
         db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
@@ -54,7 +54,7 @@ pub async fn run_visitor_tool(
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.
     check_size(app, tool, image.width.max(image.height))?;
-    limits.count_run(&visitor).await?;
+    limits.runs.count(&visitor).await?;
     let job = NewJob {
         owner: None,
         image: image.id,
@@ -66,7 +66,7 @@ pub async fn run_visitor_tool(
     };
     let outcome = submit_and_wait(app, &job, Waiting::up_to(wait)).await;
     if matches!(outcome, Err(ApiError::QueueFull { .. })) {
-        limits.give_back_run(&visitor).await;
+        limits.runs.give_back(&visitor).await;
     }
     outcome
 }

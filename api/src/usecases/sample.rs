@@ -38,7 +38,7 @@ pub async fn sample(
             app.rate_limits.users.samples.count(user).await?;
         }
         None => {
-            app.rate_limits.visitors.count_sample(&app.visitors.visitor(address)).await?;
+            app.rate_limits.visitors.samples.count(&app.visitors.visitor(address)).await?;
         }
     }
     check(&file, &Limits { max_dimension: MAX_SAMPLE_SIDE })?;

@@ -34,7 +34,7 @@ pub async fn count_upload(
         Some(user) => {
             app.rate_limits.users.uploads.count(user).await?;
         }
-        None => app.rate_limits.visitors.count_upload(&app.visitors.visitor(address)).await?,
+        None => app.rate_limits.visitors.uploads.count(&app.visitors.visitor(address)).await?,
     }
     Ok(())
 }
