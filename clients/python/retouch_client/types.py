@@ -300,7 +300,7 @@ class Model(TypedDict):
 
 class ModelProblem(TypedDict):
     """
-    Why a worker runs no jobs, or why a model failed to load.
+    Why a worker runs no jobs, runs them with an older model than its files state, or cannot sign their results.
     """
 
     model: str

@@ -1707,15 +1707,16 @@ export interface components {
             tier: string;
             tool: string;
         };
-        /** @description Why a worker runs no jobs, or why a model failed to load. */
+        /** @description Why a worker runs no jobs, runs them with an older model than its files state, or cannot sign their results. */
         ModelProblem: {
-            /** @description The model's name, `tools.toml`, `object store`, or `content credentials`. */
+            /** @description The name of the model's folder in `models/`, `tools.toml`, `object store`, or `content credentials`. */
             model: string;
+            /** @description The reason, in one sentence. */
             reason: string;
             /**
              * @description The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it cannot sign results,
-             *     or soon will not.
+             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it
+             *     cannot sign results, or soon will not.
              */
             step: string;
         };
@@ -2234,12 +2235,13 @@ export interface components {
              * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
              */
             source?: string | null;
+            /** @description Whether the marks are trustworthy. */
             state: components["schemas"]["VerificationState"];
         };
         /** @description A problem of a manifest. */
         VerificationProblem: {
             /**
-             * @description The status code in the C2PA specification.
+             * @description The status code in the C2PA specification (15.2).
              * @example assertion.dataHash.mismatch
              */
             code: string;
@@ -2262,6 +2264,7 @@ export interface components {
             action: string;
             /** @description The program that made the edit. */
             agent?: string | null;
+            /** @description The program's description of the edit. */
             description?: string | null;
             /** @description The source type of the pixels that the edit added or changed. */
             source?: string | null;
@@ -2285,15 +2288,16 @@ export interface components {
             isParent: boolean;
             /** @description The problems that its manifest had when the picture was opened. */
             problems: components["schemas"]["VerificationProblem"][];
+            /** @description Its title. */
             title?: string | null;
         };
         /** @description The signer of a manifest. */
         VerifiedSignature: {
-            /** @description Whether this installation signed. */
+            /** @description Whether this installation made the signature, with its present certificate. */
             isOurs: boolean;
-            /** @description The name in the certificate. */
+            /** @description The name in the signer's certificate. */
             name?: string | null;
-            /** @description The organization in the certificate. */
+            /** @description The organization in the signer's certificate. */
             organization?: string | null;
             /** @description When a timestamp authority saw the signature, RFC 3339. */
             time?: string | null;
