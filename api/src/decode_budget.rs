@@ -19,8 +19,10 @@ const MIB: u64 = 1 << 20;
 const BASE_MIB: u64 = 192;
 /// The least default budget, in MiB: a photo of 36 megapixels.
 const MIN_MIB: u64 = 192;
-/// The part of the memory that one caller's rendered files may take until they are sent.
-const UNSENT_SHARE: usize = 4;
+/// The part of the memory that one user's rendered files may take until they are sent.
+const SHARE_OF_USER: usize = 4;
+/// The same for a visitor: anybody can be many visitors.
+const SHARE_OF_VISITOR: usize = 16;
 
 /// The memory and the threads for pictures. Work waits in turn for its memory and then for a thread.
 pub struct DecodeBudget {
@@ -55,9 +57,10 @@ impl DecodeBudget {
         }
     }
 
-    /// Returns the part of the memory that one caller's rendered files may take until they are sent, in bytes.
-    pub const fn unsent_share(&self) -> usize {
-        ((self.memory_mib as usize) << 20) / UNSENT_SHARE
+    /// Returns the memory that the rendered files of one user or visitor may take until they are sent, in bytes.
+    pub const fn unsent_share(&self, is_visitor: bool) -> usize {
+        let memory = (self.memory_mib as usize) << 20;
+        memory / if is_visitor { SHARE_OF_VISITOR } else { SHARE_OF_USER }
     }
 
     /// Returns true if work that takes `bytes` can ever run.
@@ -195,7 +198,7 @@ mod tests {
         let budget = budget(100, 4);
         let work = || Bytes::from(vec![0; 30 << 20]);
         let (file, memory) = budget.run(100 * MIB, work).await.expect("it fits");
-        let turn = Turns::new(1, budget.unsent_share()).take("ada").await.expect("a turn");
+        let turn = Turns::new(1).take("ada", budget.unsent_share(false)).await.expect("a turn");
         let file = memory.keep_for(file, turn);
         assert_eq!(budget.memory.available_permits(), 70);
         let rest = file.slice(1000..);

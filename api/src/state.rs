@@ -110,7 +110,6 @@ impl App {
         let queue = Queue::new(&config.redis)?;
         let credentials = Credentials::open(&config.credentials, clock.now())?;
         let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;
-        let decoders = DecodeBudget::new(&config.limits);
         Ok(Self(Arc::new(Parts {
             pool,
             rate_limits: RateLimits::new(&config.limits, &queue),
@@ -134,8 +133,8 @@ impl App {
             heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
             webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
-            renderings: Turns::new(RENDERINGS_OF_CALLER, decoders.unsent_share()),
-            decoders,
+            renderings: Turns::new(RENDERINGS_OF_CALLER),
+            decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
             requests: Arc::new(FairBudget::new(max_connections)),

@@ -13,8 +13,6 @@ use crate::kept::kept_with;
 /// has not read yet take its share of the memory.
 pub struct Turns<Caller> {
     at_once: usize,
-    /// The share of a caller, in bytes.
-    share: usize,
     callers: Mutex<HashMap<Caller, Weak<Own>>>,
 }
 
@@ -39,15 +37,15 @@ struct Unsent {
 }
 
 impl<Caller: Eq + Hash> Turns<Caller> {
-    pub fn new(at_once: usize, share: usize) -> Self {
-        Self { at_once, share, callers: Mutex::default() }
+    pub fn new(at_once: usize) -> Self {
+        Self { at_once, callers: Mutex::default() }
     }
 
-    /// Waits for the caller's turn.
-    pub async fn take(&self, caller: Caller) -> anyhow::Result<Turn> {
+    /// Waits for the turn of a caller whose share of the memory is `share` bytes.
+    pub async fn take(&self, caller: Caller, share: usize) -> anyhow::Result<Turn> {
         let own = self.of(caller);
         let permit = Arc::clone(&own.turns).acquire_owned().await?;
-        own.unsent.subscribe().wait_for(|bytes| *bytes < self.share).await?;
+        own.unsent.subscribe().wait_for(|bytes| *bytes < share).await?;
         Ok(Turn { own, _permit: permit })
     }
 
@@ -86,8 +84,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_waits_only_for_itself() {
-        let turns = Turns::new(2, 100);
-        let take = |caller| turns.take(caller).now_or_never();
+        let turns = Turns::new(2);
+        let take = |caller| turns.take(caller, 100).now_or_never();
         let first = take("ada");
         let second = take("ada");
         assert!(first.is_some() && second.is_some() && take("ada").is_none());
@@ -102,8 +100,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_ends_with_its_file_and_a_caller_waits_while_its_unsent_files_fill_its_share() {
-        let turns = Turns::new(1, 100);
-        let take = |caller| turns.take(caller).now_or_never().map(|turn| turn.expect("open"));
+        let turns = Turns::new(1);
+        let take = |caller| turns.take(caller, 100).now_or_never().map(|turn| turn.expect("open"));
         let file = || Bytes::from_static(b"file");
         let first = take("ada").expect("the first turn").end_with(file(), 60);
         // Only the finished file shows how large it is.

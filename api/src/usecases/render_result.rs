@@ -92,7 +92,8 @@ pub async fn take_turn(
 ) -> Result<Turn, ApiError> {
     // A visitor's result belongs to nobody.
     let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
-    let turn = timeout(wait, app.renderings.take(caller)).await.map_err(|_| busy())?;
+    let share = app.decoders.unsent_share(result.owner.is_none());
+    let turn = timeout(wait, app.renderings.take(caller, share)).await.map_err(|_| busy())?;
     Ok(turn?)
 }
 
