@@ -35,7 +35,6 @@ const LOCAL_LIBRARY: &str = ".retouch/onnxruntime/libonnxruntime.so.1.31.1";
 
 /// Where models are and how they run.
 #[derive(Args, Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an argument")]
 pub struct ModelArgs {
     /// The folder of model manifests and files.
     #[arg(long, env = "RETOUCH_MODELS_DIR", default_value = "models")]
