@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { t } from '@/lib/translate';
 import { ApiError, api, sendForm } from './api-client';
+import type { Config } from './api-types';
 import { useConfig } from './env';
 import { failureText, problemText } from './failure-text';
 import { type ImageSize, readImageSize } from './image-size';
@@ -24,7 +25,7 @@ export type ChosenImage = {
 
 /** One chosen file, measured and checked against the installation's limits. */
 export function useChosenImage(maxDimension: number) {
-  const { limits, features } = useConfig();
+  const config = useConfig();
   const [chosen, setChosen] = useState<ChosenImage | null>(null);
   const stopping = useRef(new AbortController());
   const url = chosen?.url;
@@ -38,11 +39,8 @@ export function useChosenImage(maxDimension: number) {
     stopping.current = new AbortController();
     const { signal } = stopping.current;
     const url = URL.createObjectURL(file);
-    const missing = missingFormat(file, features);
-    const problem = missing && unavailableText(missing);
-    setChosen({ file, url, size: null, problem, isReady: false });
-    if (problem) return;
-    let found: Found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
+    setChosen({ file, url, size: null, problem: null, isReady: false });
+    let found: Found = await checkImageFile(file, url, fileLimits(config, maxDimension));
     if (!found.size && !found.problem) found = await serverPreview(file, maxDimension, signal);
     // A slow file must not overwrite a later choice.
     if (!signal.aborted) setChosen({ file, url, ...found, isReady: !found.problem });
@@ -75,6 +73,16 @@ async function serverPreview(file: File, maxDimension: number, signal: AbortSign
   }
 }
 
+/** What files must be. */
+export type FileLimits = { maxDimension: number; maxBytes: number; formats: Config['features'] };
+
+/** Pictures with sides of at most `maxDimension` pixels, as this server reads them. */
+export const fileLimits = ({ limits, features }: Config, maxDimension: number): FileLimits => ({
+  maxDimension,
+  maxBytes: limits.maxUploadBytes,
+  formats: features,
+});
+
 /**
  * Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. Without size and
  * problem, this browser cannot show the file, and the server may.
@@ -82,15 +90,15 @@ async function serverPreview(file: File, maxDimension: number, signal: AbortSign
 export async function checkImageFile(
   file: File,
   url: string,
-  maxDimension: number,
-  maxBytes: number,
+  { maxDimension, maxBytes, formats }: FileLimits,
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
   const unreadable = {
     size: null,
     problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
-  const kind = kindProblem(file);
+  const missing = missingFormat(file, formats);
+  const kind = missing ? unavailableText(missing) : kindProblem(file);
   if (kind !== null) return kind ? { size: null, problem: kind } : unreadable;
   try {
     const size = await readImageSize(url).catch((error) => {

@@ -7,7 +7,7 @@ import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-s
 import { removeBackground } from '@/features/catalog/remove-background';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
-import { aJob, anImage, aResult } from '@/testing/builders';
+import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -117,6 +117,16 @@ describe('a batch of files', () => {
     await start(2);
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(api.images).toHaveLength(2);
+  });
+
+  test('rejects a file that this server does not read before it is sent', async () => {
+    const config = aConfig({ features: { payments: false, heic: false, avif: true } });
+    renderApp('/upscale', { api: Object.assign(new MockApi(), { config }), signedIn: true });
+    // The dialog does not offer the file, but a system may let people choose it.
+    const user = userEvent.setup({ applyAccept: false });
+    await user.upload(await screen.findByLabelText('Image file'), [aFile('one.heic', ''), aFile('two.png')]);
+    expect(await screen.findByText('HEIC files cannot be read here.', { exact: false })).toBeVisible();
+    expect(screen.getByRole('heading', { name: '1 image' })).toBeVisible();
   });
 
   test('shows no preview for a file that is not an image', async () => {

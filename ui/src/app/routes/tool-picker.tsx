@@ -10,6 +10,7 @@ import { useConfig } from '@/lib/env';
 import { notifyError } from '@/lib/notify';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
+import { fileLimits } from '@/lib/use-chosen-image';
 
 const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 const loadAddFiles = () => import('@/features/batch/add-files');
@@ -18,7 +19,7 @@ const BatchPanel = lazyWithRetry(loadBatchPanel);
 
 /** Picks a stored image, a new one, or several files for a batch. */
 export default function ToolPicker({ tool }: { tool: EditingTool }) {
-  const { limits } = useConfig();
+  const config = useConfig();
   const { userId } = useSession();
   const { data: user } = useUser();
   const batch = useBatches((batches) => batches[tool.name]);
@@ -28,10 +29,7 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
     const loaded = await Promise.all([loadAddFiles(), loadBatchPanel()]).catch(() => null);
     if (!loaded) return notifyError(t(connectionLost));
     const [{ addFiles }] = loaded;
-    await addFiles(tool, files, userId, {
-      maxDimension: limits[tool.limit],
-      maxBytes: limits.maxUploadBytes,
-    });
+    await addFiles(tool, files, userId, fileLimits(config, config.limits[tool.limit]));
   }
 
   if (batch?.owner === userId && batch) {
@@ -49,7 +47,7 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
   return (
     <ImagePicker
       prefix={tool.pagePath}
-      maxDimension={limits[tool.limit]}
+      maxDimension={config.limits[tool.limit]}
       onFiles={startBatch}
       badge={(imageId) => (
         <Suspense>

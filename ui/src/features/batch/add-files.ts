@@ -1,12 +1,10 @@
 import type { EditingTool } from '@/features/catalog/tool';
 import { newId } from '@/lib/new-id';
-import { checkImageFile } from '@/lib/use-chosen-image';
+import { checkImageFile, type FileLimits } from '@/lib/use-chosen-image';
 import { type BatchItem, updateBatch, updateItem, useBatches } from './batch-store';
 
-type Limits = { maxDimension: number; maxBytes: number };
-
 /** Adds files to the tool's batch, creating it if necessary, and checks each before anything is sent. */
-export async function addFiles(tool: EditingTool, files: File[], owner: string | null, limits: Limits) {
+export async function addFiles(tool: EditingTool, files: File[], owner: string | null, limits: FileLimits) {
   const added = files.map(createItem);
   const [action] = tool.paid;
   if (action && useBatches.getState()[tool.name]?.owner !== owner) {
@@ -16,7 +14,7 @@ export async function addFiles(tool: EditingTool, files: File[], owner: string |
   // One at a time: measuring a large picture takes a lot of memory.
   for (const { id, file, previewUrl } of added) {
     if (!file || !previewUrl) continue;
-    const { size, problem } = await checkImageFile(file, previewUrl, limits.maxDimension, limits.maxBytes);
+    const { size, problem } = await checkImageFile(file, previewUrl, limits);
     updateItem(tool.name, id, {
       size,
       // This browser cannot show the file, and the server may.

@@ -8,6 +8,7 @@ import { useConfig, useTool } from '@/lib/env';
 import { pictureTypes } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
+import { fileLimits } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
 import { addFiles } from './add-files';
 import { BatchPlan, countImages, priceOf } from './batch-plan';
@@ -26,7 +27,7 @@ type BatchPanelProps = {
 
 /** A batch of files: first the action and its price, then the progress of each file. */
 export default function BatchPanel({ tool, batch, available, onClose }: BatchPanelProps) {
-  const { limits, features } = useConfig();
+  const config = useConfig();
   const { userId } = useSession();
   const offer = useTool(tool.name);
   const runner = batchRunner(tool, useQueryClient());
@@ -76,10 +77,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   }
 
   const add = (...files: File[]) =>
-    void addFiles(tool, files, userId, {
-      maxDimension: limits[tool.limit],
-      maxBytes: limits.maxUploadBytes,
-    });
+    void addFiles(tool, files, userId, fileLimits(config, config.limits[tool.limit]));
   const takers = { onFile: add, onFiles: (files: File[]) => add(...files) };
   // A batch that has started takes no more files.
   useKeptPicture(hasStarted ? null : add);
@@ -97,7 +95,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
               <input
                 ref={input}
                 type="file"
-                accept={pictureTypes(features)}
+                accept={pictureTypes(config.features)}
                 multiple
                 aria-label={t('More image files')}
                 hidden

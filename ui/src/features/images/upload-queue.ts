@@ -1,21 +1,19 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { ApiError, isProblem } from '@/lib/api-client';
 import { UserError } from '@/lib/failure-text';
-import { checkImageFile } from '@/lib/use-chosen-image';
+import { checkImageFile, type FileLimits } from '@/lib/use-chosen-image';
 import { withRetries } from '@/lib/with-retries';
 import { addUploads, findUpload, send, setUploadState, type Upload, useUploads } from './uploads';
 
 /** A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;
 
-type Limits = { maxDimension: number; maxBytes: number };
-
 /** The limits of the files that wait. */
-const limits = new Map<string, Limits>();
+const limits = new Map<string, FileLimits>();
 let senders = 0;
 
 /** Uploads files one after another, while any page is open. Each is checked first. */
-export function queueUploads(queryClient: QueryClient, files: File[], prefix: string, limit: Limits) {
+export function queueUploads(queryClient: QueryClient, files: File[], prefix: string, limit: FileLimits) {
   for (const id of addUploads(files, prefix, { kind: 'waiting' }, false)) limits.set(id, limit);
   work(queryClient);
 }
@@ -62,10 +60,10 @@ function failWaiting(state?: Upload['state']) {
 }
 
 /** Explains why a file cannot be used; null if it can, or has been checked before. */
-async function findProblem(file: File, limit?: Limits): Promise<string | null> {
+async function findProblem(file: File, limit?: FileLimits): Promise<string | null> {
   if (!limit) return null;
   const url = URL.createObjectURL(file);
-  const { problem } = await checkImageFile(file, url, limit.maxDimension, limit.maxBytes);
+  const { problem } = await checkImageFile(file, url, limit);
   URL.revokeObjectURL(url);
   return problem;
 }
