@@ -73,7 +73,7 @@ fn failed(error: anyhow::Error) -> ExitCode {
 }
 
 async fn administer(admin: Admin) -> ExitCode {
-    telemetry::log_to_stderr();
+    telemetry::log_to_stderr("info,sqlx=warn");
     telemetry::exit_on_broken_pipe();
     admin.run().await.unwrap_or_else(failed)
 }

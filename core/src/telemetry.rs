@@ -92,9 +92,9 @@ pub fn exporter(gauge_timeout: Option<Duration>) -> anyhow::Result<PrometheusBui
         .context("setting histogram buckets")
 }
 
-/// Starts logging only, for short commands.
-pub fn log_to_stderr() {
-    let filter = EnvFilter::new("info,sqlx=warn");
+/// Starts logging only, for short commands: what `RUST_LOG` says, or else `filter`.
+pub fn log_to_stderr(filter: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(filter));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -9,7 +9,6 @@ pub mod models;
 pub mod run;
 pub mod serve;
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -28,7 +27,6 @@ use retouch_inference::session::{
     RuntimeSettings, SessionError,
 };
 use retouch_pixels::Limits;
-use tracing_subscriber::EnvFilter;
 
 /// Where `scripts/models runtime` installs the library, relative to the working directory or one of its parents.
 const LOCAL_LIBRARY: &str = ".retouch/onnxruntime/libonnxruntime.so.1.31.1";
@@ -230,14 +228,4 @@ fn find_library() -> PathBuf {
         .map(|folder| folder.join(LOCAL_LIBRARY))
         .find(|library| library.is_file())
         .unwrap_or_else(|| PathBuf::from(LOCAL_LIBRARY))
-}
-
-/// Starts logging to standard error, at level `warn` unless `RUST_LOG` is set.
-pub fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use retouch_worker::commands::{self, bench, credentials, doctor, models, run as tools, serve};
+use retouch_core::telemetry;
+use retouch_worker::commands::{bench, credentials, doctor, models, run as tools, serve};
 use retouch_worker::watchdog;
 
 /// Edits images with ONNX models.
@@ -50,7 +51,7 @@ async fn run() -> ExitCode {
     // Several TLS providers are linked in, so rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if !matches!(cli.command, Command::Serve(_)) {
-        commands::log_to_stderr();
+        telemetry::log_to_stderr("warn");
         retouch_core::telemetry::exit_on_broken_pipe();
     }
     let outcome = match cli.command {
