@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::caller::SignedIn;
 use super::problem::Problem;
-use super::run::view;
-use super::views::{AccountView, JobView, UserView};
+use super::run::{active_views, view};
+use super::views::{AccountView, UserView};
 use crate::error::ApiError;
 use crate::job_events::AccountSubscription;
 use crate::state::App;
@@ -123,7 +123,7 @@ impl AccountStream {
         let (ended, active): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| job.state.is_final());
         self.subscription.watch(active.iter().map(|job| job.id));
-        let active = self.views(&active).await?;
+        let active = active_views(&self.app, &active).await?;
         let user = UserView::from(user);
         let now = Known {
             user: text(&user)?,
@@ -145,14 +145,6 @@ impl AccountStream {
         }
         self.sent = Some(now);
         Ok(true)
-    }
-
-    async fn views(&self, active: &[Job]) -> Result<Vec<JobView>, ApiError> {
-        let estimates = db::within(jobs::estimates(&self.app.pool, active)).await?;
-        let views = active.iter().zip(estimates).map(|(job, estimate)| {
-            JobView::new(job, Some(estimate), self.app.job_events.progress(job.id), Vec::new())
-        });
-        Ok(views.collect())
     }
 
     async fn changes(&self, before: &Known, now: &Known) -> Result<Vec<Event>, ApiError> {

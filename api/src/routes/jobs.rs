@@ -14,7 +14,7 @@ use retouch_core::users::User;
 use super::caller::{OptionalUser, SignedIn};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
-use super::run::view;
+use super::run::{active_views, view};
 use super::views::{JobListView, JobView};
 use crate::error::ApiError;
 use crate::job_events::{AccountSubscription, JobSubscription};
@@ -51,11 +51,7 @@ pub async fn list_jobs(
         return Ok(Json(JobListView { jobs: Vec::new() }));
     };
     let active = jobs::active(&app.pool, user.id, image).await?;
-    let estimates = jobs::estimates(&app.pool, &active).await?;
-    let views = active.iter().zip(estimates).map(|(job, estimate)| {
-        JobView::new(job, Some(estimate), app.job_events.progress(job.id), Vec::new())
-    });
-    Ok(Json(JobListView { jobs: views.collect() }))
+    Ok(Json(JobListView { jobs: active_views(&app, &active).await? }))
 }
 
 /// One job. Visitors' jobs can be read without a token by anyone who knows the id.

@@ -129,6 +129,15 @@ pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Result<Response, 
     Ok((StatusCode::ACCEPTED, location, applied, body).into_response())
 }
 
+/// Returns active jobs with their estimates and progress.
+pub async fn active_views(app: &App, active: &[Job]) -> Result<Vec<JobView>, ApiError> {
+    let estimates = db::within(jobs::estimates(&app.pool, active)).await?;
+    let views = active.iter().zip(estimates).map(|(job, estimate)| {
+        JobView::new(job, Some(estimate), app.job_events.progress(job.id), Vec::new())
+    });
+    Ok(views.collect())
+}
+
 /// Returns the job with its results, estimate and progress.
 pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
     let results = if job.state == jobs::JobState::Done {
