@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
-use retouch_core::{audit, credits, db, jobs};
+use retouch_core::credits::{self, LedgerKind};
+use retouch_core::{audit, db, jobs};
 
 use crate::state::App;
 use workers::WorkerGauges;
@@ -73,15 +74,12 @@ async fn update_queue(app: &App, workers: &mut WorkerGauges) -> Result<(), db::D
     Ok(())
 }
 
-/// The kind of entries that operators make.
-const GRANTED: &str = "admin";
-
 async fn update_ledger(app: &App) -> Result<(), db::DatabaseError> {
     credits::add_up(&app.pool).await?;
     let mut sums = credits::sums_by_kind(&app.pool).await?;
     // An operator's first grant must show as an increase.
-    if sums.iter().all(|(kind, _)| kind != GRANTED) {
-        sums.push((GRANTED.to_owned(), 0));
+    if sums.iter().all(|(kind, _)| kind != LedgerKind::Admin.as_str()) {
+        sums.push((LedgerKind::Admin.as_str().to_owned(), 0));
     }
     for (kind, sum) in sums {
         metrics::gauge!("retouch_ledger_credits", "kind" => kind).set(sum as f64);

@@ -14,11 +14,8 @@ use crate::jobs::CancelScope;
 use crate::{JobId, UserId, api_keys, credits, db, jobs, users, webhooks};
 
 pub use erase::erase_deleted;
-pub use export::{
-    LedgerEntry, LedgerKind, Profile, images_after, jobs_after, ledger_after, profile,
-    recent_ledger, results_after,
-};
-pub use lookup::{Account, find, get};
+pub use export::{images_after, jobs_after, results_after};
+pub use lookup::{Account, find, get, get_active};
 
 /// The follow-up work that [`delete`] leaves to its caller.
 #[derive(Clone, Debug, Default)]

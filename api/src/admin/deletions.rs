@@ -56,11 +56,10 @@ impl Deletions {
 
     async fn repeat(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
         let deleted_users = DeletedUsers::new(self.url_secret.reveal().as_bytes());
-        for account in &found.accounts {
-            let profile =
-                accounts::profile(pool, *account).await?.context("the account is gone")?;
-            let hash = deleted_users.hash(&profile.issuer, &profile.subject);
-            accounts::delete(pool, *account, &hash).await.context("deleting an account")?;
+        for id in &found.accounts {
+            let account = accounts::get_active(pool, *id).await?.context("the account is gone")?;
+            let hash = deleted_users.hash(&account.issuer, &account.subject);
+            accounts::delete(pool, *id, &hash).await.context("deleting an account")?;
         }
         for (owner, image) in &found.images {
             images::delete(pool, *owner, *image).await.context("deleting an image")?;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use clap::Args;
-use retouch_core::accounts::{self, Account, LedgerEntry};
+use retouch_core::accounts::Account;
+use retouch_core::credits::{self, LedgerEntry};
 use retouch_core::db::PgPool;
 use retouch_core::jobs;
 use serde_json::json;
@@ -26,9 +27,8 @@ impl Show {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         let account = account(pool, &self.name).await?;
         let jobs = jobs::recent(pool, account.id, RECENT).await.context("reading the jobs")?;
-        let ledger = accounts::recent_ledger(pool, account.id, RECENT)
-            .await
-            .context("reading the ledger")?;
+        let ledger =
+            credits::recent_ledger(pool, account.id, RECENT).await.context("reading the ledger")?;
         let text = format!(
             "{}\nRecent jobs\n{}\nRecent ledger entries\n{}",
             facts(&account),

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use futures::StreamExt;
-use retouch_core::accounts::LedgerEntry;
+use retouch_core::credits::LedgerEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -132,15 +132,15 @@ impl Document {
             exported_at: DateTime<Utc>,
             user: ProfileView,
         }
-        let profile = &self.export.profile;
+        let account = &self.export.account;
         let user = ProfileView {
-            id: profile.id.uuid(),
-            email: profile.email.clone(),
-            issuer: profile.issuer.clone(),
-            subject: profile.subject.clone(),
-            credits: profile.credits,
-            reserved: profile.reserved,
-            created_at: profile.created_at,
+            id: account.id.uuid(),
+            email: account.email.clone(),
+            issuer: account.issuer.clone(),
+            subject: account.subject.clone(),
+            credits: account.credits,
+            reserved: account.reserved,
+            created_at: account.created_at,
         };
         let mut text = json(&Head { exported_at: self.app.clock.now(), user })?;
         text.pop();

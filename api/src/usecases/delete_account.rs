@@ -14,8 +14,8 @@ pub async fn delete_account(app: &App, user: UserId) -> Result<(), ApiError> {
 }
 
 async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
-    let Some(profile) = accounts::profile(&app.pool, user).await? else { return Ok(()) };
-    let identity_hash = app.deleted_users.hash(&profile.issuer, &profile.subject);
+    let Some(account) = accounts::get_active(&app.pool, user).await? else { return Ok(()) };
+    let identity_hash = app.deleted_users.hash(&account.issuer, &account.subject);
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
     // Nobody waits for the provider, which may take long to answer.
     let closing = app.clone();

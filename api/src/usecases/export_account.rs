@@ -1,7 +1,8 @@
 //! Exports an account, one page of rows at a time, so that memory use does not depend on the account's size.
 
-use retouch_core::accounts::{self, LedgerEntry, Profile};
+use retouch_core::accounts::{self, Account};
 use retouch_core::api_keys::{self, ApiKey};
+use retouch_core::credits::{self, LedgerEntry};
 use retouch_core::images::{Cursor, Image};
 use retouch_core::jobs::{self, Job};
 use retouch_core::orders::{self, Order};
@@ -37,7 +38,7 @@ pub enum Page {
 pub struct Export {
     app: App,
     /// The exported user.
-    pub profile: Profile,
+    pub account: Account,
     next: Option<Next>,
 }
 
@@ -55,14 +56,14 @@ enum Next {
 impl Export {
     /// Starts an export of `user`.
     pub async fn begin(app: &App, user: UserId) -> Result<Self, ApiError> {
-        let profile = accounts::profile(&app.pool, user).await?;
-        let profile = profile.ok_or(ApiError::NotFound("Account"))?;
-        Ok(Self { app: app.clone(), profile, next: Some(Next::Images(None)) })
+        let account = accounts::get_active(&app.pool, user).await?;
+        let account = account.ok_or(ApiError::NotFound("Account"))?;
+        Ok(Self { app: app.clone(), account, next: Some(Next::Images(None)) })
     }
 
     /// Returns the next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Page>, ApiError> {
-        let (pool, user) = (&self.app.pool, self.profile.id);
+        let (pool, user) = (&self.app.pool, self.account.id);
         let Some(next) = self.next.take() else { return Ok(None) };
         let (page, then) = match next {
             Next::Images(after) => {
@@ -85,7 +86,7 @@ impl Export {
                 (Page::Jobs(jobs::load(pool, &ids).await?), Some(then))
             }
             Next::Ledger(after) => {
-                let rows = accounts::ledger_after(pool, user, after, PAGE_SIZE).await?;
+                let rows = credits::ledger_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(|row| row.id);
                 let then = last.map_or(Next::Orders, Next::Ledger);
                 (Page::Ledger(rows), Some(then))

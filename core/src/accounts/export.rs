@@ -3,45 +3,12 @@
 //! Each page starts after the last row of the page before, found in an index. Ids and times ascend, so rows added
 //! meanwhile come at the end and no row comes twice.
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use sqlx::PgPool;
 
 use crate::images::{Cursor, Image};
 use crate::results::ResultImage;
-use crate::{ImageId, JobId, OrderId, ResultId, UserId};
+use crate::{ImageId, JobId, ResultId, UserId};
 use retouch_catalog::{FixMode, Tier, ToolName};
-
-/// A user's own row.
-#[derive(Clone, Debug)]
-pub struct Profile {
-    /// Their id.
-    pub id: UserId,
-    /// The identity provider.
-    pub issuer: String,
-    /// The provider's id of the person.
-    pub subject: String,
-    /// Their email address.
-    pub email: Option<String>,
-    /// The balance in credits, including holds.
-    pub credits: i32,
-    /// The credits held for active jobs.
-    pub reserved: i32,
-    /// The time of the first sign-in.
-    pub created_at: DateTime<Utc>,
-}
-
-/// Returns the profile of `user`; `None` if the account does not exist or was deleted.
-pub async fn profile(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Profile>> {
-    sqlx::query_as!(
-        Profile,
-        r#"select id as "id: UserId", issuer, subject, email, credits, reserved, created_at
-           from users where id = $1 and deleted_at is null"#,
-        user.uuid(),
-    )
-    .fetch_optional(pool)
-    .await
-}
 
 /// Returns the next `limit` images of `user`, the oldest first.
 pub async fn images_after(
@@ -113,101 +80,6 @@ pub async fn jobs_after(
            order by id limit $3"#,
         user.uuid(),
         after.map(JobId::uuid),
-        limit,
-    )
-    .fetch_all(pool)
-    .await
-}
-
-/// Why a balance changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum LedgerKind {
-    /// The free credits of a new user.
-    SignupGrant,
-    /// A pack was paid for.
-    Purchase,
-    /// The debit of a finished job.
-    Job,
-    /// Money of an order was refunded.
-    Refund,
-    /// The payer's bank withdrew the money of an order, or returned it.
-    Dispute,
-    /// An operator's adjustment.
-    Admin,
-    /// The credits that remained when the account was deleted.
-    Forfeit,
-}
-
-impl LedgerKind {
-    /// Returns its name in the database and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SignupGrant => "signup_grant",
-            Self::Purchase => "purchase",
-            Self::Job => "job",
-            Self::Refund => "refund",
-            Self::Dispute => "dispute",
-            Self::Admin => "admin",
-            Self::Forfeit => "forfeit",
-        }
-    }
-}
-
-/// One change of a balance.
-#[derive(Clone, Debug, Serialize)]
-pub struct LedgerEntry {
-    /// Its number, ascending over time.
-    pub id: i64,
-    /// The reason.
-    pub kind: LedgerKind,
-    /// The change in credits.
-    pub amount: i32,
-    /// The job it pays for.
-    pub job: Option<JobId>,
-    /// The order it belongs to.
-    pub order: Option<OrderId>,
-    /// The reference of an operator's adjustment.
-    pub reference: Option<String>,
-    /// The operator's note.
-    pub note: Option<String>,
-    /// The time of the change.
-    pub created_at: DateTime<Utc>,
-}
-
-/// Returns the next `limit` ledger entries of `user`, the oldest first.
-pub async fn ledger_after(
-    pool: &PgPool,
-    user: UserId,
-    after: i64,
-    limit: i64,
-) -> sqlx::Result<Vec<LedgerEntry>> {
-    sqlx::query_as!(
-        LedgerEntry,
-        r#"select id, kind as "kind: LedgerKind", amount, job_id as "job: JobId",
-                  order_id as "order: OrderId", reference, note, created_at
-           from ledger where user_id = $1 and id > $2 order by id limit $3"#,
-        user.uuid(),
-        after,
-        limit,
-    )
-    .fetch_all(pool)
-    .await
-}
-
-/// Returns the last `limit` ledger entries of `user`, the newest first.
-pub async fn recent_ledger(
-    pool: &PgPool,
-    user: UserId,
-    limit: i64,
-) -> sqlx::Result<Vec<LedgerEntry>> {
-    sqlx::query_as!(
-        LedgerEntry,
-        r#"select id, kind as "kind: LedgerKind", amount, job_id as "job: JobId",
-                  order_id as "order: OrderId", reference, note, created_at
-           from ledger where user_id = $1 order by id desc limit $2"#,
-        user.uuid(),
         limit,
     )
     .fetch_all(pool)

@@ -1,4 +1,4 @@
-//! Looking up accounts, for operators.
+//! Looking up accounts.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::UserId;
 
-/// An account, as operators see it.
+/// A user's row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Account {
     /// Its id.
@@ -45,7 +45,17 @@ pub async fn find(pool: &PgPool, name: &str) -> sqlx::Result<Vec<Account>> {
 
 /// Returns the account with this id.
 pub async fn get(pool: &PgPool, id: UserId) -> sqlx::Result<Option<Account>> {
-    let found = find(pool, &id.to_string()).await?;
-    // The text of an id can also be a subject, and is the subject of a deleted account.
-    Ok(found.into_iter().find(|account| account.id == id))
+    sqlx::query_as!(
+        Account,
+        r#"select id as "id: UserId", issuer, subject, email, credits, reserved, created_at, deleted_at
+           from users where id = $1"#,
+        id.uuid(),
+    )
+    .fetch_optional(pool)
+    .await
+}
+
+/// Returns the account with this id, unless it was deleted.
+pub async fn get_active(pool: &PgPool, id: UserId) -> sqlx::Result<Option<Account>> {
+    Ok(get(pool, id).await?.filter(|account| account.deleted_at.is_none()))
 }

@@ -2,6 +2,7 @@
 
 use sqlx::PgConnection;
 
+use super::ledger::{self, LedgerKind};
 use crate::{OrderId, UserId};
 
 /// The free credits of a new user.
@@ -9,14 +10,7 @@ pub const SIGNUP_CREDITS: i32 = 20;
 
 /// Grants a new user their free credits. A second grant to the same user violates a constraint.
 pub(crate) async fn grant_signup(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into ledger (user_id, kind, amount) values ($1, 'signup_grant', $2)",
-        user.uuid(),
-        SIGNUP_CREDITS,
-    )
-    .execute(conn)
-    .await
-    .map(drop)
+    ledger::add(conn, user, LedgerKind::SignupGrant, SIGNUP_CREDITS, None).await
 }
 
 /// Grants the credits of a paid order. A second grant for the same order violates a constraint.
@@ -26,15 +20,7 @@ pub(crate) async fn grant_purchase(
     order: OrderId,
     credits: i32,
 ) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into ledger (user_id, kind, amount, order_id) values ($1, 'purchase', $2, $3)",
-        user.uuid(),
-        credits,
-        order.uuid(),
-    )
-    .execute(conn)
-    .await
-    .map(drop)
+    ledger::add(conn, user, LedgerKind::Purchase, credits, Some(order)).await
 }
 
 /// Takes the remaining credits of an account that is being deleted. The caller has locked its row and ended

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::credits::{self, ReversalKind};
+use crate::credits::{self, LedgerKind};
 use crate::{OrderId, UserId};
 
 /// A refund or a dispute of a payment.
@@ -68,16 +68,16 @@ pub(super) async fn apply(
             )
             .execute(&mut *conn)
             .await?;
-            ReversalKind::Refund
+            LedgerKind::Refund
         }
         ReversalEvent::DisputeOpened { dispute, amount_cents } => {
             record_dispute(conn, order, dispute, *amount_cents, "open").await?;
-            ReversalKind::Dispute
+            LedgerKind::Dispute
         }
         ReversalEvent::DisputeClosed { dispute, amount_cents, won } => {
             let state = if *won { "won" } else { "lost" };
             record_dispute(conn, order, dispute, *amount_cents, state).await?;
-            ReversalKind::Dispute
+            LedgerKind::Dispute
         }
     };
     balance(conn, order, kind).await
@@ -111,7 +111,7 @@ async fn record_dispute(
 async fn balance(
     conn: &mut PgConnection,
     order: OrderId,
-    kind: ReversalKind,
+    kind: LedgerKind,
 ) -> sqlx::Result<Reversed> {
     let row = sqlx::query!(
         r#"select user_id as "user: UserId", credits, amount_cents, refunded_cents, credits_reversed,

@@ -430,14 +430,14 @@ async fn an_export_contains_every_row_of_its_owner_once_and_no_others(pool: PgPo
         let page = accounts::results_after(&pool, ada, result, 2).await.unwrap();
         result = page.last().map(|result| result.id).or(result);
         results.extend(page.into_iter().map(|result| result.job));
-        let page = accounts::ledger_after(&pool, ada, entry, 2).await.unwrap();
+        let page = credits::ledger_after(&pool, ada, entry, 2).await.unwrap();
         entry = page.last().map_or(entry, |entry| entry.id);
         entries.extend(page.into_iter().map(|entry| entry.amount));
     }
     assert_eq!((pictures, jobs.clone()), expected);
     assert_eq!(results, jobs);
     assert_eq!(entries, [20, 100, -5, -5, -5]);
-    assert_eq!(accounts::profile(&pool, ada).await.unwrap().unwrap().subject, "ada");
+    assert_eq!(accounts::get_active(&pool, ada).await.unwrap().unwrap().subject, "ada");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
