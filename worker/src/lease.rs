@@ -156,7 +156,7 @@ impl Leases {
         for job in
             jobs::release_unknown(pool, worker, &jobs, lease, 2 * claim_timeout(lease)).await?
         {
-            tracing::warn!(job.id = %job, "The database did not answer when this worker claimed job {job}; requeued it");
+            tracing::warn!(job.id = %job, "This worker had the lease of job {job} without running it; requeued it");
         }
         Ok(())
     }

@@ -63,9 +63,9 @@ pub async fn hand_back(
     Ok(handed.rows_affected() == 1)
 }
 
-/// Requeues the jobs that `worker` holds without knowing it, because the answer to its claim was lost: those that are not in
-/// `held` and were claimed or renewed more than `age` ago. `age` must be longer than a claim may take. Their attempts do not
-/// count, as in an outage, nor do they become suspects: nothing ran.
+/// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or it could not record how
+/// the attempt ended. These are the jobs that are not in `held` and were claimed or renewed more than `age` ago, which must be
+/// longer than a claim may take. Like an outage, this uses up no attempt and makes no job a suspect, because the worker lives.
 pub async fn release_unknown(
     pool: &PgPool,
     worker: WorkerId,
@@ -88,7 +88,7 @@ pub async fn release_unknown(
     .fetch_all(pool)
     .await?;
     for job in &released {
-        // An attempt that could not be recorded ends like a lost claim, and has written objects.
+        // If the attempt ran, it has written objects.
         storage::doom_attempt(pool, job.id, job.attempt).await?;
     }
     Ok(released.into_iter().map(|job| job.id).collect())
