@@ -90,39 +90,24 @@ pub struct NewResult {
     pub duration_ms: i32,
 }
 
-/// Selects results; a field that is `None` matches every result.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter {
-    /// The result with this id.
-    pub id: Option<ResultId>,
-    /// Results made from this image.
-    pub image: Option<ImageId>,
-    /// Results of this tool.
-    pub tool: Option<ToolName>,
-}
-
-/// Returns the results that match `filter`, the oldest first. The caller has checked the owner.
-pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage>> {
+/// Returns a result.
+pub async fn get(pool: &PgPool, id: ResultId) -> sqlx::Result<Option<ResultImage>> {
     sqlx::query_as!(
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.thumbnail_key, r.preview_key, r.size_bytes,
-                  r.width, r.height, r.model, r.model_sha256, r.device,
-                  r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
+                  r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
+                  j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
-           where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.image_id = $2)
-             and ($3::text is null or r.tool = $3)
-           order by r.created_at, r.id"#,
-        filter.id.map(ResultId::uuid),
-        filter.image.map(ImageId::uuid),
-        filter.tool.map(ToolName::as_str),
+           where r.id = $1"#,
+        id.uuid(),
     )
-    .fetch_all(pool)
+    .fetch_optional(pool)
     .await
 }
 
-/// Returns the result of one job, if it has one. Every run needs this, and unlike [`list`] Postgres can plan it once.
+/// Returns the result of a job, if it has one.
 pub async fn for_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>> {
     sqlx::query_as!(
         ResultImage,

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
 use retouch_core::images;
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::storage::{Object, StorageError};
 use tokio_util::io::ReaderStream;
 
@@ -150,8 +150,7 @@ async fn object_key(app: &App, file: File) -> Result<Option<String>, ApiError> {
             })
         }
         File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id) => {
-            let filter = Filter { id: Some(id), ..Filter::default() };
-            let found = results::list(&app.pool, filter).await?.pop();
+            let found = results::get(&app.pool, id).await?;
             found.and_then(|result| match file {
                 File::ResultThumbnail(_) => Some(result.thumbnail_key),
                 File::ResultPreview(_) => result.preview_key,

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::db;
 use retouch_core::jobs::{self, Job};
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::{UserId, images};
 
 use super::problem::Problem;
@@ -93,8 +93,9 @@ pub async fn list(
 ) -> Result<Json<Vec<ResultView>>, ApiError> {
     let image = images::owned(&app.pool, user, id(image, "Image")?).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
-    let filter = Filter { image: Some(image.id), tool: Some(tool), ..Filter::default() };
-    Ok(Json(ResultView::list(&results::list(&app.pool, filter).await?, &app.signer)))
+    let mut made = results::of_images(&app.pool, &[image.id]).await?;
+    made.retain(|result| result.tool == tool);
+    Ok(Json(ResultView::list(&made, &app.signer)))
 }
 
 /// Deletes a result of a tool.

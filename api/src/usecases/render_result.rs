@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use retouch_core::images;
-use retouch_core::results::{self, Filter, ResultImage};
+use retouch_core::results::{self, ResultImage};
 use retouch_core::{ResultId, UserId, db};
 use retouch_credentials::Credentials;
 use retouch_pixels::Limits;
@@ -24,16 +24,14 @@ use crate::turns::Turn;
 
 /// Returns a result of `user`. Results of visitors belong to nobody.
 pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<ResultImage, ApiError> {
-    let filter = Filter { id: Some(id), ..Filter::default() };
-    let found = db::within(results::list(&app.pool, filter)).await?.pop();
+    let found = db::within(results::get(&app.pool, id)).await?;
     found.filter(|result| result.owner == Some(user)).ok_or(ApiError::NotFound("Result"))
 }
 
 /// Returns a visitor's result for whoever has its signed URL. A user's result is not rendered for others: a finish can draw
 /// from the original picture, which its signed URL does not give away.
 pub async fn visitors_result(app: &App, id: ResultId) -> Result<ResultImage, ApiError> {
-    let filter = Filter { id: Some(id), ..Filter::default() };
-    let found = db::within(results::list(&app.pool, filter)).await?.pop();
+    let found = db::within(results::get(&app.pool, id)).await?;
     found.filter(|result| result.owner.is_none()).ok_or(ApiError::NotFound("File"))
 }
 

@@ -10,7 +10,7 @@ use retouch_core::credits::PACKS;
 use retouch_core::images::{self, FromResult, InsertOutcome, NewImage, Quota, Stay, Uploader};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, Isolation, NewJob};
 use retouch_core::orders::{self, OrderStatus};
-use retouch_core::results::{self, Filter};
+use retouch_core::results::{self, ResultImage};
 use retouch_core::storage::{self, Page, Storage};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, audit, janitor};
 use retouch_standins::testing::{

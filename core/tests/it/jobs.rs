@@ -12,7 +12,7 @@ use retouch_core::jobs::{
     self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_OUTAGES, NewJob,
     QueueLimit, SubmitError, Submitted, Suspects,
 };
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage};
 use retouch_standins::testing::{
     ISSUER, always_reachable, first_attempt, image, new_result, sign_in, user, waits_for_a_lock,
@@ -77,8 +77,7 @@ async fn a_paid_run_is_held_then_debited(pool: PgPool) {
         Finish::Done
     );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
-    let results = results::list(&pool, Filter { image: Some(picture), ..Filter::default() }).await;
-    let results = results.unwrap();
+    let results = results::of_images(&pool, &[picture]).await.unwrap();
     assert_eq!((results.len(), results[0].credits, results[0].tier), (1, 5, Tier::Paid));
     assert_books_balance(&pool).await;
 }

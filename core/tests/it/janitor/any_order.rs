@@ -152,12 +152,12 @@ impl<'a> World<'a> {
                 jobs::sweep(pool, Duration::ZERO).await.unwrap();
             }
             Step::DeleteResults => {
-                for result in results::list(pool, Filter::default()).await.unwrap() {
+                for result in self.results().await {
                     results::delete(pool, self.owner, result.tool, result.id).await.unwrap();
                 }
             }
             Step::GoOnFrom(n) => {
-                let made = results::list(pool, Filter::default()).await.unwrap();
+                let made = self.results().await;
                 if let Some(result) = made.get(n % made.len().max(1)) {
                     let made = images::from_result(
                         pool,
@@ -193,6 +193,12 @@ impl<'a> World<'a> {
         self.announced[n] = false;
         self.stored[n] = false;
         ImageId::new()
+    }
+
+    async fn results(&self) -> Vec<ResultImage> {
+        let images = images::list(self.pool, self.owner, None, 1000).await.unwrap();
+        let images: Vec<_> = images.iter().map(|image| image.id).collect();
+        results::of_images(self.pool, &images).await.unwrap()
     }
 
     async fn named_keys(&self) -> Vec<String> {
