@@ -23,13 +23,14 @@ use crate::lease::{Lease, Leases};
 use crate::pixel_pool::PixelPool;
 use crate::storage_probe::StorageProbe;
 use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
-use crate::tools::remove_background::{Cutout, remove_background};
+use crate::tools::remove_background::remove_background;
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Upscaler, upscale};
-use crate::tools::{Settings, ToolError};
-use retouch_credentials::{Credentials, PngSeal};
+use crate::tools::{Made, Settings, ToolError};
+use retouch_credentials::{CopyMark, Credentials, PngSeal};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
+use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 
 mod failure;
@@ -58,13 +59,6 @@ pub struct JobRunner {
     pub faults: Faults,
     /// Marks results as the operator has configured.
     pub credentials: Credentials,
-}
-
-/// The files of a result that is in memory as a whole.
-struct Files {
-    png: Bytes,
-    thumbnail: Bytes,
-    preview: Option<Bytes>,
 }
 
 /// A result in the object store that is not recorded yet.
@@ -158,13 +152,11 @@ impl JobRunner {
             }
             Tool::MagicFix(mode) => {
                 let fixed = self.fix(job, mode, input, model, cancel).await?;
+                let Fixed { png, made, has_net, .. } = fixed;
                 // The clarifier may have run instead of, or besides, the bound model.
-                identity = fixed.model.clone();
-                is_demo = fixed.is_demo;
-                let seal = self.marker().seal(job.tool, &identity, fixed.has_net, original).await?;
-                let Fixed { png, thumbnail, preview, width, height, stages, .. } = fixed;
-                let files = Files { png, thumbnail, preview };
-                self.store(job, files, seal, (width, height), stages).await?
+                (identity, is_demo) = (fixed.model, fixed.is_demo);
+                let seal = self.marker().seal(job.tool, &identity, has_net, original).await?;
+                self.store(job, png, made, seal).await?
             }
         };
         let of_tool = stage::Stage::ALL.map(|stage| (stage.as_str(), stored.stages.get(stage)));
@@ -201,10 +193,9 @@ impl JobRunner {
     ) -> Result<Stored, JobError> {
         let (pixels, limits) = (&self.pixels, &self.settings.limits);
         let progress = |stage| self.report_stage(job, stage_of(stage));
-        let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
-        let Cutout { png, thumbnail, preview, width, height, stages, .. } = cutout;
+        let (png, made) = remove_background(input, model, pixels, limits, cancel, progress).await?;
         let seal = self.marker().seal(job.tool, model.identity(), true, original).await?;
-        self.store(job, Files { png, thumbnail, preview }, seal, (width, height), stages).await
+        self.store(job, png, made, seal).await
     }
 
     /// Upscales and uploads the result while it is computed.
@@ -219,7 +210,7 @@ impl JobRunner {
     ) -> Result<Stored, JobError> {
         let seal = self.marker().seal(job.tool, model.identity(), true, original).await?;
         let net = Upscaler::new(model)?;
-        let copies = seal.as_ref().map(PngSeal::copies);
+        let mark = seal.as_ref().map(PngSeal::copies);
         let source = marking::source(seal.as_ref());
         let (out, parts) = mpsc::channel(1);
         let upload =
@@ -241,22 +232,12 @@ impl JobRunner {
             upscale(input, factor, &net, &self.pixels, &self.settings, cancel, progress, out);
         let marker = self.marker();
         // A failed upload drops the receiver and so ends the upscale as well.
-        let (upscaled, (upload, marks)) = tokio::try_join!(
+        let (made, (upload, marks)) = tokio::try_join!(
             async { upscaling.await.map_err(JobError::from) },
             marker.receive(upload, seal, parts),
         )?;
         self.report_stage(job, ProgressStage::Store);
-        let upscale::Upscaled { thumbnail, preview, width, height, stages } = upscaled;
-        let (thumbnail, preview) = marking::mark_copies(copies.as_ref(), thumbnail, preview)?;
-        let storing = Instant::now();
-        let (size_bytes, thumbnail_key, preview_key) = tokio::try_join!(
-            marking::finish(upload, &marks),
-            self.put_thumbnail(job, (width, height), thumbnail),
-            self.put_preview(job, preview),
-        )?;
-        let storing = storing.elapsed();
-        let size = (width, height);
-        Ok(Stored { size, size_bytes, stages, thumbnail_key, preview_key, source, storing })
+        self.store_with(job, made, mark, source, marking::finish(upload, &marks)).await
     }
 
     async fn fix(
@@ -302,27 +283,49 @@ impl JobRunner {
     async fn store(
         &self,
         job: &Claimed,
-        Files { png, thumbnail, preview }: Files,
+        png: Bytes,
+        made: Made,
         seal: Option<PngSeal>,
-        (width, height): (u32, u32),
-        stages: StageTimes,
     ) -> Result<Stored, JobError> {
-        let copies = seal.as_ref().map(PngSeal::copies);
+        let mark = seal.as_ref().map(PngSeal::copies);
         let source = marking::source(seal.as_ref());
-        let (thumbnail, preview) = marking::mark_copies(copies.as_ref(), thumbnail, preview)?;
         let png = marking::mark(seal, png).await?;
         self.report_stage(job, ProgressStage::Store);
-        let size_bytes = png.len() as u64;
         let key = storage::result_key(job.id, job.attempt);
+        let put = async {
+            let size_bytes = png.len() as u64;
+            self.storage.put(&key, "image/png", png).await?;
+            Ok(size_bytes)
+        };
+        self.store_with(job, made, mark, source, put).await
+    }
+
+    /// Stores the copies of a result while `putting` stores the result itself and returns its size in bytes.
+    async fn store_with(
+        &self,
+        job: &Claimed,
+        made: Made,
+        mark: Option<CopyMark>,
+        source: Option<String>,
+        putting: impl Future<Output = Result<u64, StorageError>>,
+    ) -> Result<Stored, JobError> {
+        let Made { copies, size, stages } = made;
+        let EncodedCopies { thumbnail, preview } = marking::mark_copies(mark.as_ref(), copies)?;
         let storing = Instant::now();
-        let ((), thumbnail_key, preview_key) = tokio::try_join!(
-            self.storage.put(&key, "image/png", png),
-            self.put_thumbnail(job, (width, height), thumbnail),
+        let (size_bytes, thumbnail_key, preview_key) = tokio::try_join!(
+            putting,
+            self.put_thumbnail(job, size, thumbnail),
             self.put_preview(job, preview),
         )?;
-        let storing = storing.elapsed();
-        let size = (width, height);
-        Ok(Stored { size, size_bytes, stages, thumbnail_key, preview_key, source, storing })
+        Ok(Stored {
+            size,
+            size_bytes,
+            stages,
+            thumbnail_key,
+            preview_key,
+            source,
+            storing: storing.elapsed(),
+        })
     }
 
     fn marker(&self) -> Marker<'_> {

@@ -7,8 +7,10 @@ pub mod stage;
 pub mod upscale;
 
 use retouch_pixels::Limits;
+use retouch_pixels::copies::EncodedCopies;
 
 pub use error::ToolError;
+use stage::StageTimes;
 
 /// The settings of tools.
 #[derive(Clone, Copy, Debug)]
@@ -17,4 +19,15 @@ pub struct Settings {
     pub limits: Limits,
     /// The memory that one run of an upscaler may take, in bytes; limits the size of tiles.
     pub tile_memory_bytes: u64,
+}
+
+/// What a tool has made of a picture, besides the PNG.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The result's copies for lists and screens.
+    pub copies: EncodedCopies,
+    /// The result's width and height in pixels.
+    pub size: (u32, u32),
+    /// How long each stage took.
+    pub stages: StageTimes,
 }

@@ -15,6 +15,7 @@ use super::failure::JobError;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::registry::ModelIdentity;
+use retouch_pixels::copies::EncodedCopies;
 
 /// The picture that a job works on, until its result is marked.
 pub(super) struct Original {
@@ -101,12 +102,12 @@ pub(super) fn source(seal: Option<&PngSeal>) -> Option<String> {
 /// Marks thumbnail and preview of a result, if the result is marked.
 pub(super) fn mark_copies(
     mark: Option<&CopyMark>,
-    thumbnail: Bytes,
-    preview: Option<Bytes>,
-) -> Result<(Bytes, Option<Bytes>), SignError> {
-    let Some(mark) = mark else { return Ok((thumbnail, preview)) };
+    copies: EncodedCopies,
+) -> Result<EncodedCopies, SignError> {
+    let Some(mark) = mark else { return Ok(copies) };
     let marked = |copy: Bytes| mark.put_on(&copy).map(Bytes::from);
-    Ok((marked(thumbnail)?, preview.map(marked).transpose()?))
+    let EncodedCopies { thumbnail, preview } = copies;
+    Ok(EncodedCopies { thumbnail: marked(thumbnail)?, preview: preview.map(marked).transpose()? })
 }
 
 /// Marks a whole result in memory.

@@ -12,15 +12,15 @@ use retouch_catalog::{Count, FixMode};
 use retouch_core::magic_fix::{Prompt, Reach};
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Stage, StageTimes, Steps};
+use super::stage::{Stage, Steps};
 use super::upscale::Upscaler;
 use crate::pixel_pool::PixelPool;
-use crate::tools::{Settings, ToolError};
+use crate::tools::{Made, Settings, ToolError};
 use retouch_inference::manifest::{Safety, Task};
 use retouch_inference::painter::{PaintError, Painting};
 use retouch_inference::registry::{ModelHandle, ModelIdentity, PaintControl};
 use retouch_pixels::Picture;
-use retouch_pixels::copies::{Copies, EncodedCopies};
+use retouch_pixels::copies::Copies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::encode_picture;
 use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
@@ -77,16 +77,8 @@ impl FixModels {
 pub struct Fixed {
     /// The result: a PNG of the input's upright size.
     pub png: Bytes,
-    /// The result as a PNG of at most 512 pixels per side.
-    pub thumbnail: Bytes,
-    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is at most that large.
-    pub preview: Option<Bytes>,
-    /// The result's width in pixels.
-    pub width: u32,
-    /// The result's height in pixels.
-    pub height: u32,
-    /// How long each stage took.
-    pub stages: StageTimes,
+    /// What else was made.
+    pub made: Made,
     /// The model that ran, or both if two ran.
     pub model: ModelIdentity,
     /// Whether a demo model ran, which shows the workflow but not the quality.
@@ -282,12 +274,11 @@ async fn finish<P: Fn(Stage)>(
     picture: Picture,
     models: &[FixModel<'_>],
 ) -> Result<Fixed, ToolError> {
-    let (width, height) = (picture.width, picture.height);
-    let (png, thumbnail, preview) = steps
+    let size = (picture.width, picture.height);
+    let (png, copies) = steps
         .on_pixels(Stage::Encode, move || {
             let (png, copies) = rayon::join(|| encode_picture(&picture), || Copies::of(&picture));
-            let EncodedCopies { thumbnail, preview } = copies?;
-            Ok((png?, thumbnail, preview))
+            Ok((png?, copies?))
         })
         .await?;
     let identities = models.iter().map(|model| model.handle.identity().clone());
@@ -296,8 +287,8 @@ async fn finish<P: Fn(Stage)>(
         .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
     let is_demo = models.iter().any(|model| model.handle.task().is_demo());
     let has_net = models.iter().any(|model| model.handle.task().has_net());
-    let stages = steps.times;
-    Ok(Fixed { png, thumbnail, preview, width, height, stages, model, is_demo, has_net })
+    let made = Made { copies, size, stages: steps.times };
+    Ok(Fixed { png, made, model, is_demo, has_net })
 }
 
 /// A model and how to use it for a fix.

@@ -4,37 +4,17 @@
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Stage, StageTimes, Steps};
+use super::stage::{Stage, Steps};
 use crate::pixel_pool::PixelPool;
-use crate::tools::ToolError;
+use crate::tools::{Made, ToolError};
 use retouch_inference::manifest::Task;
-use retouch_inference::registry::{ModelHandle, ModelIdentity};
+use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
-use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::icc;
 use retouch_pixels::result;
-
-/// A cutout.
-#[derive(Clone, Debug)]
-pub struct Cutout {
-    /// The result: an RGBA PNG of the input's upright size.
-    pub png: Bytes,
-    /// The result as a PNG of at most 512 pixels per side.
-    pub thumbnail: Bytes,
-    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is at most that large.
-    pub preview: Option<Bytes>,
-    /// The result's width in pixels.
-    pub width: u32,
-    /// The result's height in pixels.
-    pub height: u32,
-    /// How long each stage took.
-    pub stages: StageTimes,
-    /// The model that ran.
-    pub model: ModelIdentity,
-}
 
 /// A subject has at least one pixel in so many that is half opaque or more. In a picture of 12 megapixels that is a square
 /// of 35 pixels a side.
@@ -58,7 +38,7 @@ fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
     }
 }
 
-/// Cuts the subject out of its background.
+/// Cuts the subject out of its background. Returns an RGBA PNG of the input's upright size.
 ///
 /// Calls `progress` when a stage starts. `cancel` takes effect between stages and while waiting for a thread or the
 /// model.
@@ -72,7 +52,7 @@ pub async fn remove_background(
     limits: &Limits,
     cancel: &CancellationToken,
     progress: impl Fn(Stage) + Send,
-) -> Result<Cutout, ToolError> {
+) -> Result<(Bytes, Made), ToolError> {
     let Task::Segmentation(contract) = model.task().clone() else {
         return Err(ToolError::Model(format!("{} is not a segmentation model", model.identity())));
     };
@@ -108,19 +88,14 @@ pub async fn remove_background(
             Ok((picture, alpha, colors))
         })
         .await?;
-    let (width, height) = (picture.width, picture.height);
+    let size = (picture.width, picture.height);
     let (png, copies) = steps
         .on_pixels(Stage::Encode, move || {
             let icc = picture.icc.as_deref().and_then(icc::of_rgb);
-            let encoded =
-                result::encode((width, height), Channels::Rgba, icc.as_deref(), |rows, out| {
-                    colors.cut_out(&picture, &alpha, rows, out);
-                });
-            Ok(encoded?)
+            Ok(result::encode(size, Channels::Rgba, icc.as_deref(), |rows, out| {
+                colors.cut_out(&picture, &alpha, rows, out);
+            })?)
         })
         .await?;
-    let EncodedCopies { thumbnail, preview } = copies;
-
-    let (stages, model) = (steps.times, model.identity().clone());
-    Ok(Cutout { png, thumbnail, preview, width, height, stages, model })
+    Ok((png, Made { copies, size, stages: steps.times }))
 }

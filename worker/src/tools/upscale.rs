@@ -17,12 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes};
 use crate::pixel_pool::PixelPool;
-use crate::tools::{Settings, ToolError};
+use crate::tools::{Made, Settings, ToolError};
 use retouch_inference::manifest::Upscale;
 use retouch_inference::registry::Announcement;
 use retouch_pixels::Picture;
 use retouch_pixels::band::{Band, BandTile};
-use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::tile::{self, Alpha};
@@ -67,21 +66,6 @@ impl From<Factor> for Magnification {
     }
 }
 
-/// An enlarged picture. The PNG itself went through the channel.
-#[derive(Clone, Debug)]
-pub struct Upscaled {
-    /// The result as a PNG of at most 512 pixels per side.
-    pub thumbnail: Bytes,
-    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is at most that large.
-    pub preview: Option<Bytes>,
-    /// The result's width in pixels.
-    pub width: u32,
-    /// The result's height in pixels.
-    pub height: u32,
-    /// How long each stage took.
-    pub stages: StageTimes,
-}
-
 /// Returns the peak memory of a run in bytes, without models: the picture while it is decoded, two bands, and the tiles
 /// in flight. A GPU that takes eight large tiles at a time needs up to 200 MiB more.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
@@ -112,7 +96,7 @@ pub async fn upscale(
     cancel: &CancellationToken,
     progress: impl Fn(Progress) + Sync,
     out: mpsc::Sender<Bytes>,
-) -> Result<Upscaled, ToolError> {
+) -> Result<Made, ToolError> {
     let factor = magnification.into().get();
     let work = async {
         let limits = settings.limits;
@@ -167,11 +151,11 @@ impl<N: Net> Run<'_, N> {
         &self,
         progress: impl Fn(Progress) + Sync,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Upscaled, ToolError> {
+    ) -> Result<Made, ToolError> {
         let Plan { size, tiling, .. } = self.plan;
-        let (width, height) = self.plan.out_size();
+        let out_size = self.plan.out_size();
         let icc = self.picture.icc.clone();
-        let mut png = Encoder::new((width, height), self.plan.channels, icc, self.pixels, out)?;
+        let mut png = Encoder::new(out_size, self.plan.channels, icc, self.pixels, out)?;
         let mut side = self.plan.first_side;
         let mut meter = Meter::new(size, self.plan.tiles_from(0, side), progress);
         let (mut top, mut finished, mut above) = (0, Vec::new(), Vec::new());
@@ -207,10 +191,10 @@ impl<N: Net> Run<'_, N> {
             }
         }
         png.write(finished).await?;
-        let (EncodedCopies { thumbnail, preview }, encoding) = png.finish().await?;
+        let (copies, encoding) = png.finish().await?;
         let mut stages = *self.times.lock().unwrap_or_else(PoisonError::into_inner);
         stages.add(Stage::Encode, encoding);
-        Ok(Upscaled { thumbnail, preview, width, height, stages })
+        Ok(Made { copies, size: out_size, stages })
     }
 
     /// Takes the tiles of one band from the stream and joins them.

@@ -8,16 +8,16 @@ use image::RgbaImage;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::ToolError;
-use retouch_worker::tools::remove_background::{Cutout, remove_background};
+use retouch_worker::tools::remove_background::remove_background;
 use retouch_worker::tools::stage::Stage;
+use retouch_worker::tools::{Made, ToolError};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::{fixture, load, photo, tiny, u2netp};
 use crate::onnx::Model;
 
-async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<Cutout, ToolError> {
+async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<(Bytes, Made), ToolError> {
     let pixels = PixelPool::new(2).expect("threads start");
     let cancel = CancellationToken::new();
     remove_background(input.into(), model, &pixels, &Limits::default(), &cancel, |_| {}).await
@@ -36,8 +36,8 @@ async fn alpha_matches_the_reference_implementation_within_one_level() {
         ("chelsea.png", "chelsea", 0.656),
         ("coffee.jpg", "coffee", 0.476),
     ] {
-        let result = cut(&model, photo(file)).await.expect("it is cut");
-        let result = decoded(&result.png);
+        let (png, _) = cut(&model, photo(file)).await.expect("it is cut");
+        let result = decoded(&png);
         let expected = image::load_from_memory(&fixture(&format!("reference/{name}-u2netp.png")));
         let expected = expected.expect("the reference decodes").into_luma8();
         assert_eq!(result.dimensions(), expected.dimensions());
@@ -62,7 +62,8 @@ async fn a_picture_of_low_contrast_is_cut_out_like_the_original() {
         }
         let mut png = std::io::Cursor::new(Vec::new());
         faint.write_to(&mut png, image::ImageFormat::Png).unwrap();
-        let result = decoded(&cut(&model, png.into_inner()).await.expect("it is cut").png);
+        let (png, _) = cut(&model, png.into_inner()).await.expect("it is cut");
+        let result = decoded(&png);
         let sum: f64 = result.pixels().map(|pixel| f64::from(pixel[3]) / 255.0).sum();
         let coverage = sum / f64::from(result.width() * result.height());
         assert!((0.55..0.75).contains(&coverage), "contrast {contrast}: coverage {coverage:.3}");
@@ -76,12 +77,11 @@ async fn a_picture_of_low_contrast_is_cut_out_like_the_original() {
 #[tokio::test]
 async fn a_result_reports_its_size_model_and_times() {
     let model = tiny().await;
-    let result = cut(&model, photo("coffee.jpg")).await.expect("it is cut");
-    assert_eq!((result.width, result.height), (600, 400));
-    assert_eq!(decoded(&result.png).dimensions(), (600, 400));
-    assert_eq!(decoded(&result.thumbnail).dimensions(), (512, 341));
-    assert_eq!(&result.model, model.identity());
-    assert!(Stage::ALL.iter().all(|stage| result.stages.get(*stage) > Duration::ZERO));
+    let (png, made) = cut(&model, photo("coffee.jpg")).await.expect("it is cut");
+    assert_eq!(made.size, (600, 400));
+    assert_eq!(decoded(&png).dimensions(), (600, 400));
+    assert_eq!(decoded(&made.copies.thumbnail).dimensions(), (512, 341));
+    assert!(Stage::ALL.iter().all(|stage| made.stages.get(*stage) > Duration::ZERO));
 }
 
 /// A net whose subject is whatever is brighter than the rest.
@@ -99,8 +99,8 @@ async fn odd_sizes_are_kept() {
             image::Rgb([x as u8, (y / 7) as u8, 90])
         });
         picture.write_to(&mut png, image::ImageFormat::Png).expect("it encodes");
-        let result = cut(&model, png.into_inner()).await.expect("it is cut");
-        assert_eq!(decoded(&result.png).dimensions(), (width, height));
+        let (png, _) = cut(&model, png.into_inner()).await.expect("it is cut");
+        assert_eq!(decoded(&png).dimensions(), (width, height));
     }
 }
 
@@ -129,8 +129,8 @@ fn png(picture: &RgbaImage) -> Vec<u8> {
 #[tokio::test]
 async fn invisible_colors_do_not_decide_what_the_subject_is() {
     let model = u2netp().await;
-    let on_black = cut(&model, png(&cat([0; 3]))).await.expect("it is cut").png;
-    let on_pink = cut(&model, png(&cat([250, 90, 180]))).await.expect("it is cut").png;
+    let (on_black, _) = cut(&model, png(&cat([0; 3]))).await.expect("it is cut");
+    let (on_pink, _) = cut(&model, png(&cat([250, 90, 180]))).await.expect("it is cut");
     assert!(on_black == on_pink, "both look the same");
     let sum = |cat: &RgbaImage| cat.pixels().map(|pixel| f64::from(pixel[3])).sum::<f64>();
     let kept = sum(&decoded(&on_black)) / sum(&cat([0; 3]));
@@ -148,7 +148,8 @@ async fn a_soft_edge_that_the_picture_already_has_keeps_its_color() {
             alpha => image::Rgba([120, 80, 60, (alpha * 255.0).round() as u8]),
         }
     });
-    let made = decoded(&cut(&model, png(&disc)).await.expect("it is cut").png);
+    let (made, _) = cut(&model, png(&disc)).await.expect("it is cut");
+    let made = decoded(&made);
     let visible = made.pixels().filter(|pixel| pixel[3] > 0);
     let worst = visible.flat_map(|pixel| {
         pixel.0[..3].iter().zip([120_u8, 80, 60]).map(|(made, color)| made.abs_diff(color))

@@ -109,7 +109,7 @@ async fn removal_clears_the_mask_and_changes_nothing_else() {
     }
     assert_eq!(made.model.name, "classical");
     assert!(!made.is_demo);
-    assert_eq!(image::load_from_memory(&made.thumbnail).expect("read").width(), width);
+    assert_eq!(image::load_from_memory(&made.made.copies.thumbnail).expect("read").width(), width);
 }
 
 /// Counts the pixels outside a disc in the middle that differ, and those inside.

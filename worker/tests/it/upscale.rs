@@ -17,8 +17,8 @@ use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::upscale::{Magnification, Net, Progress, Upscaled, Upscaler, upscale};
-use retouch_worker::tools::{Settings, ToolError};
+use retouch_worker::tools::upscale::{Magnification, Net, Progress, Upscaler, upscale};
+use retouch_worker::tools::{Made, Settings, ToolError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +174,7 @@ async fn run(
     input: Vec<u8>,
     settings: Settings,
     progress: impl Fn(Progress) + Sync,
-) -> Result<(Upscaled, Vec<u8>), ToolError> {
+) -> Result<(Made, Vec<u8>), ToolError> {
     let pixels = PixelPool::new(2).expect("threads start");
     let cancel = CancellationToken::new();
     let (out, mut parts) = mpsc::channel::<Bytes>(1);
@@ -197,7 +197,7 @@ async fn enlarged(
 ) -> DynamicImage {
     let (made, png) = run(net, factor, input, settings(), |_| {}).await.expect("it runs");
     let image = image::load_from_memory(&png).expect("the result is a PNG");
-    assert_eq!((image.width(), image.height()), (made.width, made.height));
+    assert_eq!((image.width(), image.height()), made.size);
     image
 }
 
@@ -477,8 +477,8 @@ async fn pictures_over_the_limit_are_refused_and_strips_work() {
     let (made, _) = run(&net, Factor::X2, png(&strip), Settings { limits, ..settings() }, |_| {})
         .await
         .expect("it fits");
-    assert_eq!((made.width, made.height), (20_000, 6));
-    let thumbnail = image::load_from_memory(&made.thumbnail).expect("a PNG");
+    assert_eq!(made.size, (20_000, 6));
+    let thumbnail = image::load_from_memory(&made.copies.thumbnail).expect("a PNG");
     assert_eq!((thumbnail.width(), thumbnail.height()), (512, 1));
 }
 

@@ -142,10 +142,10 @@ impl Work {
         match self.tool {
             Tool::RemoveBackground => {
                 let limits = &settings.limits;
-                let cutout =
+                let (png, made) =
                     remove_background(input, model, pixels, limits, &cancel, |_| {}).await?;
-                keep(cutout.png);
-                Ok(cutout.stages)
+                keep(png);
+                Ok(made.stages)
             }
             Tool::MagicFix(_) => bail!("Magic Fix has no overlapping stages"),
             Tool::Upscale(factor) => {
@@ -158,8 +158,8 @@ impl Work {
                         keep(part);
                     }
                 };
-                let (upscaled, ()) = tokio::join!(upscaling, keeping);
-                Ok(upscaled?.stages)
+                let (made, ()) = tokio::join!(upscaling, keeping);
+                Ok(made?.stages)
             }
         }
     }

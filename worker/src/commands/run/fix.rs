@@ -140,7 +140,7 @@ impl FixArgs {
                     };
                     anyhow::Error::new(error).context(file.display().to_string())
                 })?;
-        let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
+        let Fixed { png, made, model, has_net, .. } = fixed;
         let parent = Parent { picture: &input, provenance: provenance.as_ref() };
         let (made_by, now) = (marked_model(&model, has_net), Clock::system().now());
         let seal = credentials.seal(Tool::MagicFix(mode), &made_by, &parent, now)?;
@@ -148,8 +148,7 @@ impl FixArgs {
         let finishing = Finishing { write, format, background, exif, seal, credentials };
         output.write(&pixels.run(move || finishing.finish(png)).await??)?;
         let total = started.elapsed();
-        let mode = Some(mode);
-        Report { model, size: (width, height), mode, stages, loading, total }.print(output)
+        Report { made, model, mode: Some(mode), loading, total }.print(output)
     }
 }
 

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::choose_model;
 use super::format::parse_color;
-use super::tool::{Common, Made, PictureTool, RunArgs};
+use super::tool::{Common, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
-use crate::tools::ToolError;
-use crate::tools::remove_background::{Cutout, remove_background};
+use crate::tools::remove_background::remove_background;
+use crate::tools::{Made, ToolError};
 
 /// The arguments of `run remove-bg`.
 #[derive(Args)]
@@ -85,13 +85,13 @@ impl PictureTool for RemoveBg<'_> {
     ) -> Result<Made, ToolError> {
         let Common { pixels, limits, .. } = self.common;
         let never = CancellationToken::new();
-        let cutout = remove_background(input, &model, pixels, limits, &never, |_| {}).await?;
-        let Cutout { mut png, model, width, height, stages, .. } = cutout;
+        let (mut png, made) =
+            remove_background(input, &model, pixels, limits, &never, |_| {}).await?;
         if self.only_mask {
             png = pixels.run(move || mask_of(&png)).await??;
         }
         // A receiver that is gone has failed itself.
         let _ = out.send(png).await;
-        Ok(Made { model, size: (width, height), stages })
+        Ok(made)
     }
 }

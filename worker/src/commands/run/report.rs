@@ -7,15 +7,15 @@ use retouch_catalog::FixMode;
 use retouch_inference::registry::ModelIdentity;
 
 use super::output::Output;
-use crate::tools::stage::{Stage, StageTimes};
+use crate::tools::Made;
+use crate::tools::stage::Stage;
 
 /// The summary of a finished run.
 pub struct Report {
+    pub made: Made,
+    /// The model that ran, or both if two ran.
     pub model: ModelIdentity,
-    /// Width and height of the result, in pixels.
-    pub size: (u32, u32),
     pub mode: Option<FixMode>,
-    pub stages: StageTimes,
     pub loading: Duration,
     pub total: Duration,
 }
@@ -35,15 +35,17 @@ impl Report {
     }
 
     fn text(&self, path: &str, size_bytes: u64) -> String {
-        let (width, height) = self.size;
+        let Made { size: (width, height), stages, .. } = &self.made;
         let mut lines =
             vec![format!("{path}  {width} × {height}, {} kB", size_bytes.div_ceil(1000))];
         lines.extend(self.mode.map(|mode| format!("mode        {mode}")));
         lines.push(format!("model       {}", self.model));
         lines.push(format!("load        {:>8.1} ms", millis(self.loading)));
-        lines.extend(Stage::ALL.map(|stage| {
-            format!("{:<11} {:>8.1} ms", stage.as_str(), millis(self.stages.get(stage)))
-        }));
+        lines.extend(
+            Stage::ALL.map(|stage| {
+                format!("{:<11} {:>8.1} ms", stage.as_str(), millis(stages.get(stage)))
+            }),
+        );
         lines.push(format!("total       {:>8.1} ms, without loading", millis(self.total)));
         lines.extend(
             peak_memory_kib().map(|peak_kib| format!("peak memory {:>8} MiB", peak_kib / 1024)),

@@ -25,8 +25,7 @@ use super::output::{Output, STREAM};
 use super::pictures::{Item, PictureArgs, Plan};
 use super::report::Report;
 use crate::pixel_pool::PixelPool;
-use crate::tools::ToolError;
-use crate::tools::stage::StageTimes;
+use crate::tools::{Made, ToolError};
 
 /// A tool that makes a PNG of a picture.
 pub trait PictureTool {
@@ -52,14 +51,6 @@ pub trait PictureTool {
         is_alone: bool,
         out: mpsc::Sender<Bytes>,
     ) -> Result<Made, ToolError>;
-}
-
-/// A result, without its bytes.
-pub struct Made {
-    pub model: ModelIdentity,
-    /// Width and height in pixels.
-    pub size: (u32, u32),
-    pub stages: StageTimes,
 }
 
 /// How the pictures of a command are processed.
@@ -131,7 +122,7 @@ impl RunArgs {
                 }
                 let process = async |item: &Item| {
                     let (output, report) = self.process(item, tool, common, false).await?;
-                    Ok(Written { size: report.size, size_bytes: output.finish()? })
+                    Ok(Written { size: report.made.size, size_bytes: output.finish()? })
                 };
                 batch::run_all(items, *skipped, self.in_flight.into(), process).await
             }
@@ -159,7 +150,8 @@ impl RunArgs {
         let started = Instant::now();
         let credentials = common.credentials.clone();
         let parent = Parent { picture: &input, provenance: provenance.as_ref() };
-        let made_by = marked_model(model.identity(), true);
+        let identity = model.identity().clone();
+        let made_by = marked_model(&identity, true);
         let seal = credentials.seal(tool.statement(), &made_by, &parent, Clock::system().now());
         let seal = seal.with_context(name)?;
         let is_png = WriteArgs::keeps_png(item.format, common.background);
@@ -187,8 +179,7 @@ impl RunArgs {
             output.write(&file.with_context(name)?)?;
         }
         let total: Duration = started.elapsed();
-        let Made { model, size, stages } = made;
-        Ok((output, Report { model, size, mode: None, stages, loading, total }))
+        Ok((output, Report { made, model: identity, mode: None, loading, total }))
     }
 }
 

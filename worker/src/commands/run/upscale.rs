@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::{choose_restorer, named_model};
 use super::factor::parse_magnification;
-use super::tool::{Common, Made, PictureTool, RunArgs};
+use super::tool::{Common, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
-use crate::tools::upscale::{Magnification, Progress, Upscaled, Upscaler, upscale};
-use crate::tools::{Settings, ToolError};
+use crate::tools::upscale::{Magnification, Progress, Upscaler, upscale};
+use crate::tools::{Made, Settings, ToolError};
 
 /// The arguments of `run upscale`.
 #[derive(Args)]
@@ -119,10 +119,7 @@ impl PictureTool for Enlarge<'_> {
             }
         };
         let (pixels, settings) = (&self.common.pixels, &self.settings);
-        let upscaled =
-            upscale(input, self.factor, &net, pixels, settings, &never, progress, out).await?;
-        let Upscaled { width, height, stages, .. } = upscaled;
-        Ok(Made { model: net.identity().clone(), size: (width, height), stages })
+        upscale(input, self.factor, &net, pixels, settings, &never, progress, out).await
     }
 }
 

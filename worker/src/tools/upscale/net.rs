@@ -2,7 +2,7 @@
 
 use ndarray::Array4;
 use retouch_inference::manifest::{Task, Upscale};
-use retouch_inference::registry::{Announcement, Inference, ModelHandle, ModelIdentity};
+use retouch_inference::registry::{Announcement, Inference, ModelHandle};
 use retouch_inference::session::SessionError;
 
 use crate::tools::ToolError;
@@ -52,11 +52,6 @@ impl Upscaler {
             Task::Upscale(contract) => Ok(Self { contract: contract.clone(), model }),
             _ => Err(ToolError::Model(format!("{} is not an upscaler", model.identity()))),
         }
-    }
-
-    /// Returns the model's identity.
-    pub const fn identity(&self) -> &ModelIdentity {
-        self.model.identity()
     }
 }
 
