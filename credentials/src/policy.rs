@@ -13,6 +13,7 @@ use crate::{Format, Model, Parent, PngSeal, Signer, Statement, Verifier, contain
 
 /// The settings of Content Credentials.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Content Credentials")]
 pub struct CredentialsConfig {
     /// Which results are marked, with a signed manifest (C2PA) and in XMP: `generated` means every Magic Fix, and every
     /// result of a picture that has such a mark.
@@ -179,6 +180,22 @@ impl Credentials {
         self.coverage != Coverage::Off
     }
 
+    /// Returns whether the result of a tool is marked.
+    ///
+    /// # Errors
+    /// [`SignError::NoKey`] if it must be signed but there is no usable key.
+    pub fn marks(&self, tool: Tool, parent: &Parent<'_>) -> Result<bool, SignError> {
+        let is_marked = match self.coverage {
+            Coverage::Off => false,
+            Coverage::Generated => matches!(tool, Tool::MagicFix(_)) || parent.is_marked(),
+            Coverage::All => true,
+        };
+        if is_marked && self.is_required && self.signer().is_none() {
+            return Err(SignError::NoKey);
+        }
+        Ok(is_marked)
+    }
+
     /// Prepares the marks of a result; `None` if it gets none.
     ///
     /// # Errors
@@ -190,12 +207,7 @@ impl Credentials {
         parent: &Parent<'_>,
         now: DateTime<Utc>,
     ) -> Result<Option<PngSeal>, SignError> {
-        let is_wanted = match self.coverage {
-            Coverage::Off => false,
-            Coverage::Generated => matches!(tool, Tool::MagicFix(_)) || parent.is_marked(),
-            Coverage::All => true,
-        };
-        if !is_wanted {
+        if !self.marks(tool, parent)? {
             return Ok(None);
         }
         let statement = Statement::of_run(tool, model, parent.source().as_ref());

@@ -8,6 +8,7 @@ mod format;
 mod metadata;
 mod output;
 mod pictures;
+mod progress;
 mod remove_bg;
 mod report;
 mod tool;
@@ -33,7 +34,7 @@ pub enum Run {
     RemoveBg(RemoveBgArgs),
     /// Enlarge pictures.
     Upscale(UpscaleArgs),
-    /// Repaint a masked area of a picture as a prompt says.
+    /// Repaint a masked area of pictures as a prompt says.
     Fix(FixArgs),
 }
 

@@ -157,18 +157,8 @@ fn a_fix_has_the_format_that_its_name_says() {
     fs::write(dir.path().join("in.png"), picture(160, 120)).unwrap();
     fs::write(dir.path().join("mask.png"), crate::magic_fix::disc(160, 120, 16)).unwrap();
     let run = |name: &str, more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
-        command
-            .current_dir(dir.path())
-            .args(["run", "fix", "in.png", "--mask", "mask.png", "--prompt", "a red circle"])
-            .args(["--device", "cpu", "-o", name])
-            .args(more)
-            .env("RETOUCH_MODELS_DIR", repository().join("models/tiny"))
-            .env(
-                "ORT_DYLIB_PATH",
-                repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"),
-            );
-        command.output().unwrap()
+        let mut command = fix(dir.path(), "a red circle");
+        command.args(["in.png", "-o", name]).args(more).output().unwrap()
     };
     for (name, more, format) in [
         ("a.png", &[][..], Png),
@@ -185,6 +175,44 @@ fn a_fix_has_the_format_that_its_name_says() {
     let refused = run("b.gif", &[]);
     assert!(text(&refused.stderr).contains("cannot write a .gif"), "{refused:?}");
     assert!(!dir.path().join("b.gif").exists());
+}
+
+/// Returns a fix of `mask.png` in a folder.
+fn fix(folder: &Path, prompt: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
+    command
+        .current_dir(folder)
+        .args(["run", "fix", "--mask", "mask.png", "--prompt", prompt, "--device", "cpu"])
+        .env("RETOUCH_MODELS_DIR", repository().join("models/tiny"))
+        .env("ORT_DYLIB_PATH", repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"));
+    command
+}
+
+#[test]
+fn one_mask_serves_a_folder_and_standard_input() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mask.png"), crate::magic_fix::disc(160, 120, 16)).unwrap();
+    fs::write(dir.path().join("one.png"), picture(160, 120)).unwrap();
+    fs::write(dir.path().join("two.png"), picture(320, 240)).unwrap();
+    fs::write(dir.path().join("odd.png"), picture(100, 120)).unwrap();
+    let output = fix(dir.path(), "remove it").args([".", "-o", "out"]).output().unwrap();
+    let log = text(&output.stderr);
+    assert!(!output.status.success() && log.contains("2 of 3 pictures done"), "{log}");
+    let refusal = "odd.png: mask.png: The mask is 160 × 120 pixels";
+    assert!(log.contains(refusal), "{log}");
+    assert_eq!(names(&dir.path().join("out")), ["one.png", "two.png"]);
+    assert_eq!(open(&dir.path().join("out/two.png")).to_rgb8().dimensions(), (320, 240));
+
+    let mut command = fix(dir.path(), "remove it");
+    command.args(["-", "-o", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&picture(160, 120)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let log = text(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert_eq!(output.stdout, fs::read(dir.path().join("out/one.png")).unwrap());
+    assert!(log.contains("mode        remove"), "{log}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -52,6 +53,30 @@ pub enum Plan {
     },
 }
 
+impl Plan {
+    /// Leaves out a file that is needed but is none of the pictures, though it may lie among them.
+    ///
+    /// # Errors
+    /// If a result would replace it.
+    pub fn without(mut self, other: &Path) -> anyhow::Result<Self> {
+        if let Self::Many { items, .. } = &mut self {
+            items.retain(|item| !is_same(&item.input, other));
+        }
+        let items = match &self {
+            Self::One(item) => slice::from_ref(item),
+            Self::Many { items, .. } => items,
+        };
+        for Item { output, .. } in items {
+            ensure!(
+                !is_same(output, other),
+                "{} is the input; choose another output",
+                output.display()
+            );
+        }
+        Ok(self)
+    }
+}
+
 impl PictureArgs {
     /// Finds the pictures, and creates the folders of their results.
     ///
@@ -95,6 +120,7 @@ impl PictureArgs {
             }
         }
         let found = items.len();
+        tell_apart(&mut items);
         refuse_collisions(&items)?;
         items.iter().try_for_each(refuse_own_input)?;
         items.retain(|item| !(self.skip_existing && item.output.exists()));
@@ -173,7 +199,21 @@ fn refuse_own_input(item: &Item) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses two pictures whose results have the same name, such as `a.png` and `a.jpg`.
+/// Gives results that would have the same name the whole names of their pictures: `a.png.webp` and `a.jpg.webp`.
+fn tell_apart(items: &mut [Item]) {
+    let mut counts = HashMap::new();
+    for item in &*items {
+        *counts.entry(item.output.clone()).or_insert(0) += 1;
+    }
+    for Item { input, output, format } in items.iter_mut().filter(|item| counts[&item.output] > 1) {
+        let mut name = input.file_name().unwrap_or_default().to_owned();
+        name.push(".");
+        name.push(format.extension());
+        *output = output.with_file_name(name);
+    }
+}
+
+/// Refuses two pictures whose results have the same name, such as `a.png` in two folders.
 fn refuse_collisions(items: &[Item]) -> anyhow::Result<()> {
     let mut inputs = HashMap::new();
     for Item { input, output, .. } in items {
@@ -198,7 +238,7 @@ fn is_picture(path: &Path) -> bool {
 }
 
 /// Returns whether two paths lead to the same file.
-pub fn is_same(one: &Path, other: &Path) -> bool {
+fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => one == other,
@@ -324,10 +364,32 @@ mod tests {
     }
 
     #[test]
+    fn results_of_the_same_name_get_the_whole_names_of_their_pictures() {
+        let folder = folder(&["in/a.jpg", "in/a.png", "in/b.png"]);
+        let plan = args(&folder, &["in"], "out").plan().unwrap();
+        assert_eq!(results(&folder, plan), ["out/a.jpg.png", "out/a.png.png", "out/b.png"]);
+    }
+
+    #[test]
+    fn a_mask_among_the_pictures_is_none_of_them() {
+        let folder = folder(&["in/a.jpg", "in/mask.png"]);
+        let mask = folder.path().join("in/mask.png");
+        let plan = args(&folder, &["in"], "out").plan().unwrap().without(&mask).unwrap();
+        assert_eq!(results(&folder, plan), ["out/a.png"]);
+        for (inputs, output) in [("in/a.jpg", "in/mask.png"), ("in/mask.png", "in")] {
+            let plan = args(&folder, &[inputs], output).plan();
+            let refused = plan.and_then(|plan| plan.without(&mask)).unwrap_err().to_string();
+            assert!(refused.ends_with("mask.png is the input; choose another output"), "{refused}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_done_is_refused_before_anything_is_written() {
-        let folder = folder(&["in/a.jpg", "in/a.png", "empty/notes.txt", "deep/x/y.png", "file"]);
+        let files =
+            ["in/a.jpg", "in/a.png", "more/a.png", "empty/notes.txt", "deep/x/y.png", "file"];
+        let folder = folder(&files);
         for (inputs, output, expected) in [
-            (&["in"][..], "out", "would both be"),
+            (&["in/a.png", "more"][..], "out", "would both be"),
             (&["empty"], "out", "contains no PNG, JPEG, WebP, HEIC or AVIF file"),
             (
                 &["deep"],

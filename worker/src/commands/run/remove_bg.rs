@@ -10,16 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::choose_model;
 use super::format::parse_color;
-use super::tool::{Common, PictureTool, RunArgs};
+use super::tool::{Common, Finished, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::remove_background::remove_background;
-use crate::tools::{Made, ToolError};
 
 /// The arguments of `run remove-bg`.
 #[derive(Args)]
 pub struct RemoveBgArgs {
-    #[command(flatten)]
-    run: RunArgs,
     /// Put this color behind the subject, such as `#ffffff` [default: transparent]
     #[arg(long, value_name = "COLOR", value_parser = parse_color)]
     background: Option<[u8; 3]>,
@@ -29,6 +26,8 @@ pub struct RemoveBgArgs {
     /// The model [default: the one bound for paid jobs]
     #[arg(long)]
     model: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
     #[command(flatten)]
     models: ModelArgs,
     #[command(flatten)]
@@ -82,7 +81,7 @@ impl PictureTool for RemoveBg<'_> {
         input: Bytes,
         _: bool,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Made, ToolError> {
+    ) -> anyhow::Result<Finished> {
         let Common { pixels, limits, .. } = self.common;
         let never = CancellationToken::new();
         let (mut png, made) =
@@ -92,6 +91,6 @@ impl PictureTool for RemoveBg<'_> {
         }
         // A receiver that is gone has failed itself.
         let _ = out.send(png).await;
-        Ok(made)
+        Ok(Finished { made, model: model.identity().clone(), has_net: true })
     }
 }

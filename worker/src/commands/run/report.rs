@@ -4,17 +4,15 @@ use std::fs;
 use std::time::Duration;
 
 use retouch_catalog::FixMode;
-use retouch_inference::registry::ModelIdentity;
 
 use super::output::Output;
+use super::tool::Finished;
 use crate::tools::Made;
 use crate::tools::stage::Stage;
 
 /// The summary of a finished run.
 pub struct Report {
-    pub made: Made,
-    /// The model that ran, or both if two ran.
-    pub model: ModelIdentity,
+    pub finished: Finished,
     pub mode: Option<FixMode>,
     pub loading: Duration,
     pub total: Duration,
@@ -35,11 +33,12 @@ impl Report {
     }
 
     fn text(&self, path: &str, size_bytes: u64) -> String {
-        let Made { size: (width, height), stages, .. } = &self.made;
+        let Finished { made, model, .. } = &self.finished;
+        let Made { size: (width, height), stages, .. } = made;
         let mut lines =
             vec![format!("{path}  {width} × {height}, {} kB", size_bytes.div_ceil(1000))];
         lines.extend(self.mode.map(|mode| format!("mode        {mode}")));
-        lines.push(format!("model       {}", self.model));
+        lines.push(format!("model       {model}"));
         lines.push(format!("load        {:>8.1} ms", millis(self.loading)));
         lines.extend(
             Stage::ALL.map(|stage| {

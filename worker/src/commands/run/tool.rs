@@ -25,7 +25,7 @@ use super::output::{Output, STREAM};
 use super::pictures::{Item, PictureArgs, Plan};
 use super::report::Report;
 use crate::pixel_pool::PixelPool;
-use crate::tools::{Made, ToolError};
+use crate::tools::Made;
 
 /// A tool that makes a PNG of a picture.
 pub trait PictureTool {
@@ -50,7 +50,16 @@ pub trait PictureTool {
         input: Bytes,
         is_alone: bool,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Made, ToolError>;
+    ) -> anyhow::Result<Finished>;
+}
+
+/// What a tool has made, and with what.
+pub struct Finished {
+    pub made: Made,
+    /// The model that ran, or both if two ran.
+    pub model: ModelIdentity,
+    /// Whether a net made some of the pixels.
+    pub has_net: bool,
 }
 
 /// How the pictures of a command are processed.
@@ -122,7 +131,7 @@ impl RunArgs {
                 }
                 let process = async |item: &Item| {
                     let (output, report) = self.process(item, tool, common, false).await?;
-                    Ok(Written { size: report.made.size, size_bytes: output.finish()? })
+                    Ok(Written { size: report.finished.made.size, size_bytes: output.finish()? })
                 };
                 batch::run_all(items, *skipped, self.in_flight.into(), process).await
             }
@@ -150,13 +159,10 @@ impl RunArgs {
         let started = Instant::now();
         let credentials = common.credentials.clone();
         let parent = Parent { picture: &input, provenance: provenance.as_ref() };
-        let identity = model.identity().clone();
-        let made_by = marked_model(&identity, true);
-        let seal = credentials.seal(tool.statement(), &made_by, &parent, Clock::system().now());
-        let seal = seal.with_context(name)?;
+        let is_marked = credentials.marks(tool.statement(), &parent).with_context(name)?;
         let is_png = WriteArgs::keeps_png(item.format, common.background);
         // The marks stand near the start of the file and are known last.
-        let is_streamed = is_png && seal.is_none() && exif.is_none();
+        let is_streamed = is_png && !is_marked && exif.is_none();
         let (out, mut parts) = mpsc::channel::<Bytes>(1);
         let making =
             async { tool.run(model, input.clone(), is_alone, out).await.with_context(name) };
@@ -171,29 +177,33 @@ impl RunArgs {
             }
             Ok(Bytes::from(png))
         };
-        let (made, png) = tokio::try_join!(making, receiving)?;
+        let (finished, png) = tokio::try_join!(making, receiving)?;
         if !is_streamed {
+            let made_by = marked_model(&finished);
+            let seal = credentials.seal(tool.statement(), &made_by, &parent, Clock::system().now());
+            let seal = seal.with_context(name)?;
             let (write, format, background) = (self.write, item.format, common.background);
             let finishing = Finishing { write, format, background, exif, seal, credentials };
             let file = common.pixels.run(move || finishing.finish(png)).await?;
             output.write(&file.with_context(name)?)?;
         }
         let total: Duration = started.elapsed();
-        Ok((output, Report { made, model: identity, mode: None, loading, total }))
+        let mode = tool.statement().mode();
+        Ok((output, Report { finished, mode, loading, total }))
     }
 }
 
 /// How the PNG of a tool becomes a file.
-pub struct Finishing {
-    pub write: WriteArgs,
-    pub format: Format,
+struct Finishing {
+    write: WriteArgs,
+    format: Format,
     /// What fills transparent pixels; `None` keeps them.
-    pub background: Option<[u8; 3]>,
-    pub exif: Option<Exif>,
+    background: Option<[u8; 3]>,
+    exif: Option<Exif>,
     /// Marks the PNG.
-    pub seal: Option<PngSeal>,
+    seal: Option<PngSeal>,
     /// Marks what is made of it.
-    pub credentials: Credentials,
+    credentials: Credentials,
 }
 
 impl Finishing {
@@ -201,7 +211,7 @@ impl Finishing {
     ///
     /// # Errors
     /// If the format cannot hold the picture, or the result cannot be marked.
-    pub fn finish(self, png: Bytes) -> anyhow::Result<Bytes> {
+    fn finish(self, png: Bytes) -> anyhow::Result<Bytes> {
         let Self { write, format, background, exif, seal, credentials } = self;
         let with_exif = |file: Bytes| match &exif {
             Some(exif) => exif.put_on(&file),
@@ -223,13 +233,13 @@ impl Finishing {
 }
 
 /// Returns the provenance of a file; `None` if it has no marks.
-pub fn provenance(file: &[u8]) -> Option<Provenance> {
+fn provenance(file: &[u8]) -> Option<Provenance> {
     Provenance::read(file, retouch_credentials::Format::of(file)?)
 }
 
-/// Returns what marks say about a model.
-pub fn marked_model(ModelIdentity { name, sha256, .. }: &ModelIdentity, is_trained: bool) -> Model {
-    Model { name: name.clone(), sha256: sha256.clone(), is_trained }
+/// Returns what marks say about the model of a result.
+fn marked_model(Finished { model, has_net, .. }: &Finished) -> Model {
+    Model { name: model.name.clone(), sha256: model.sha256.clone(), is_trained: *has_net }
 }
 
 fn read(input: &Path) -> io::Result<Vec<u8>> {

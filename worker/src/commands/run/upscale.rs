@@ -1,10 +1,8 @@
 //! `retouch-worker run upscale`.
 
-use std::io::IsTerminal;
-
 use bytes::Bytes;
 use clap::Args;
-use retouch_catalog::{Count, FixMode, Tier, Tool};
+use retouch_catalog::{FixMode, Tier, Tool};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{ModelHandle, Registry};
 use tokio::sync::{OnceCell, mpsc};
@@ -12,16 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::{choose_restorer, named_model};
 use super::factor::parse_magnification;
-use super::tool::{Common, PictureTool, RunArgs};
+use super::progress;
+use super::tool::{Common, Finished, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
+use crate::tools::Settings;
 use crate::tools::upscale::{Magnification, Progress, Upscaler, upscale};
-use crate::tools::{Made, Settings, ToolError};
 
 /// The arguments of `run upscale`.
 #[derive(Args)]
 pub struct UpscaleArgs {
-    #[command(flatten)]
-    run: RunArgs,
     /// The factor by which to enlarge the width and height: 2 or 4. With 1, a model of scale 1 cleans the picture and
     /// keeps its size.
     #[arg(short, long, default_value = "4", value_parser = parse_magnification)]
@@ -30,6 +27,8 @@ pub struct UpscaleArgs {
     /// restore]
     #[arg(long)]
     model: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
     #[command(flatten)]
     models: ModelArgs,
     #[command(flatten)]
@@ -109,24 +108,15 @@ impl PictureTool for Enlarge<'_> {
         input: Bytes,
         is_alone: bool,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Made, ToolError> {
+    ) -> anyhow::Result<Finished> {
+        let identity = model.identity().clone();
         let net = Upscaler::new(model)?;
         let never = CancellationToken::new();
-        let shows_progress = is_alone && std::io::stderr().is_terminal();
-        let progress = |at| {
-            if shows_progress {
-                show(at);
-            }
-        };
+        let line = progress::Line::new(is_alone);
+        let progress = |at: Progress| line.show(at.fraction, Some(at.tiles), at.left);
         let (pixels, settings) = (&self.common.pixels, &self.settings);
-        upscale(input, self.factor, &net, pixels, settings, &never, progress, out).await
+        let made =
+            upscale(input, self.factor, &net, pixels, settings, &never, progress, out).await?;
+        Ok(Finished { made, model: identity, has_net: true })
     }
-}
-
-/// Shows the progress on a terminal.
-fn show(at: Progress) {
-    let left = at.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
-    let end = if at.fraction < 1.0 { '\r' } else { '\n' };
-    let Count { done, total, .. } = at.tiles;
-    eprint!("{:>3.0} % (tile {done} of {total}){left}        {end}", at.fraction * 100.0);
 }
