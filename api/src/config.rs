@@ -17,6 +17,20 @@ use url::Url;
 /// The settings of `retouch-api serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiConfig {
+    /// Address and port to listen on.
+    #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Folder of the built page, which the API serves.
+    #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
+    pub ui_dir: PathBuf,
+    /// Secret that signs image URLs and hashes visitors' IP addresses: any long random text, the same on
+    /// every API instance. Changing it invalidates the URLs handed out so far.
+    #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
+    pub url_secret: Secret,
+    /// Proxies whose `X-Forwarded-For` header is trusted: addresses (10.0.0.7) or networks (10.0.0.0/24),
+    /// separated by commas.
+    #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxies: Vec<IpNet>,
     #[command(flatten)]
     pub database: DatabaseConfig,
     #[command(flatten)]
@@ -39,20 +53,6 @@ pub struct ApiConfig {
     pub heif: HeifConfig,
     #[command(flatten)]
     pub webhooks: WebhooksConfig,
-    /// Address and port to listen on.
-    #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// Folder of the built page, which the API serves.
-    #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
-    pub ui_dir: PathBuf,
-    /// Secret that signs image URLs and hashes visitors' IP addresses: any long random text, the same on
-    /// every API instance. Changing it invalidates the URLs handed out so far.
-    #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
-    pub url_secret: Secret,
-    /// Proxies whose `X-Forwarded-For` header is trusted: addresses (10.0.0.7) or networks (10.0.0.0/24),
-    /// separated by commas.
-    #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
-    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// Parses a network, or a single address as a network of one.
@@ -66,6 +66,7 @@ pub(crate) fn network(text: &str) -> Result<IpNet, String> {
 
 /// The operator's optional additions to the page.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Site")]
 pub struct SiteConfig {
     /// Name of the person or company that runs this installation, for the page's footer.
     #[arg(long, env = "RETOUCH_OPERATOR_NAME")]
@@ -95,6 +96,7 @@ pub struct SiteConfig {
 
 /// The identity provider.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Sign-in")]
 pub struct IdentityConfig {
     /// The `OpenID` Connect issuer, exactly as it appears in tokens.
     #[arg(long, env)]
@@ -145,6 +147,7 @@ pub enum LogoutStyle {
 
 /// The payment provider.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Payments")]
 pub struct PaymentsConfig {
     /// Address at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
     /// accepts requests for its host only.
@@ -173,6 +176,7 @@ impl PaymentsConfig {
 
 /// Webhooks of users.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Webhooks")]
 pub struct WebhooksConfig {
     /// Private networks that webhooks may call, also over plain HTTP: addresses (10.0.0.7) or networks (10.0.0.0/24),
     /// separated by commas. Otherwise webhooks call only public addresses, and only over HTTPS.
@@ -182,6 +186,7 @@ pub struct WebhooksConfig {
 
 /// Size, rate and queue limits.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
 pub struct LimitsConfig {
     /// Maximum width and height of an uploaded image, in pixels.
     #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000)]

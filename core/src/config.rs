@@ -11,6 +11,7 @@ pub use files::parse;
 
 /// The database settings.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Postgres")]
 pub struct DatabaseConfig {
     /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
@@ -22,6 +23,7 @@ pub struct DatabaseConfig {
 
 /// The Redis settings.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Redis")]
 pub struct RedisConfig {
     /// The Redis (7 or newer) or Valkey (8 or newer) server, for example `redis://host:6379`.
     #[arg(long, env, hide_env_values = true)]
@@ -33,6 +35,7 @@ pub struct RedisConfig {
 
 /// The object store settings.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Object store")]
 pub struct StorageConfig {
     /// The S3 endpoint; empty for AWS itself.
     #[arg(long, env)]

@@ -21,6 +21,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The telemetry settings of a process.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Logs and traces")]
 pub struct TelemetryConfig {
     /// The log filter, in the syntax of `tracing`.
     #[arg(

@@ -31,6 +31,7 @@ const TOO_MUCH: &str = "decoding it takes more memory or time than its size just
 
 /// The settings of the decoder for HEIC and AVIF.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "HEIC and AVIF")]
 pub struct HeifConfig {
     /// libheif, the library that decodes HEIC and AVIF: its file name, or its path. Without it, or if this is empty, such
     /// files are refused.

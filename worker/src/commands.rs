@@ -33,6 +33,7 @@ const LOCAL_LIBRARY: &str = ".retouch/onnxruntime/libonnxruntime.so.1.31.1";
 
 /// Where models are and how they run.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Models and hardware")]
 pub struct ModelArgs {
     /// The folder of model manifests and files.
     #[arg(long, env = "RETOUCH_MODELS_DIR", default_value = "models")]
@@ -62,7 +63,7 @@ pub struct ModelArgs {
     /// nothing [default: no check]
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
-    /// Run nets as engines of `TensorRT` on a GPU, and keep the engines in this folder. A worker serves without them until
+    /// Run nets as engines of TensorRT on a GPU, and keep the engines in this folder. A worker serves without them until
     /// they are built and give the same results.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
@@ -204,6 +205,7 @@ impl ModelArgs {
 
 /// The largest picture accepted.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
     /// The longest side allowed for a picture, in pixels.
     #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = Limits::default().max_dimension)]

@@ -13,14 +13,6 @@ use retouch_inference::device::Device;
 /// The settings of `serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeConfig {
-    #[command(flatten)]
-    pub database: DatabaseConfig,
-    #[command(flatten)]
-    pub redis: RedisConfig,
-    #[command(flatten)]
-    pub storage: StorageConfig,
-    #[command(flatten)]
-    pub telemetry: TelemetryConfig,
     /// The name of this worker in lists of workers [default: the host name]
     #[arg(long, env = "RETOUCH_WORKER_NAME")]
     pub worker_name: Option<String>,
@@ -50,6 +42,14 @@ pub struct ServeConfig {
     /// A file to update while the worker is healthy, for `retouch-worker healthcheck` [default: none]
     #[arg(long, env = "RETOUCH_HEALTH_FILE", value_name = "FILE")]
     pub health_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub database: DatabaseConfig,
+    #[command(flatten)]
+    pub redis: RedisConfig,
+    #[command(flatten)]
+    pub storage: StorageConfig,
+    #[command(flatten)]
+    pub telemetry: TelemetryConfig,
     #[command(flatten)]
     pub credentials: CredentialsConfig,
     #[command(flatten)]

@@ -15,6 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The addresses of the services: the same variables as for `serve`, but optional.
 #[derive(Args)]
+#[command(next_help_heading = "Services")]
 pub struct Addresses {
     /// The Postgres database.
     #[arg(long, env, hide_env_values = true)]
