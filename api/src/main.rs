@@ -38,7 +38,7 @@ enum Command {
         #[command(flatten)]
         storage: StorageConfig,
     },
-    /// Print the `OpenAPI` document.
+    /// Print the OpenAPI document.
     Openapi,
     /// Manage accounts and jobs, and audit the books.
     Admin(Box<Admin>),

@@ -131,7 +131,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(health::readyz))
 }
 
-/// Returns the `OpenAPI` document.
+/// Returns the OpenAPI document.
 pub fn openapi() -> Document {
     with_media_types(table().into_openapi())
 }

@@ -1,4 +1,4 @@
-//! Encodes PNGs, in one piece or row by row, JPEGs and `WebP`s.
+//! Encodes PNGs, in one piece or row by row, JPEGs and WebPs.
 
 mod file;
 mod filter;

@@ -82,7 +82,7 @@ async fn run_free(
     }
 }
 
-/// The header of the routes for visitors, for the `OpenAPI` document.
+/// The header of the routes for visitors, for the OpenAPI document.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "documents a header that an extractor reads")]
@@ -92,7 +92,7 @@ pub struct VisitorHeaders {
     prefer: Option<String>,
 }
 
-/// The responses of the routes for visitors, for the `OpenAPI` document.
+/// The responses of the routes for visitors, for the OpenAPI document.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum VisitorAnswers {

@@ -103,7 +103,7 @@ pub async fn job_events(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
-/// An event of the stream, for the `OpenAPI` document.
+/// An event of the stream, for the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "documents what is written as text")]
 pub struct JobEvent {

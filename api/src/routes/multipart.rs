@@ -149,7 +149,7 @@ fn invalid(error: FormError, max_bytes: usize) -> ApiError {
     }
 }
 
-/// The multipart body with a mask and a prompt, for the `OpenAPI` document.
+/// The multipart body with a mask and a prompt, for the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
@@ -166,7 +166,7 @@ pub struct MaskUpload {
     exact_mask: Option<bool>,
 }
 
-/// The multipart body with an image, for the `OpenAPI` document.
+/// The multipart body with an image, for the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
 pub struct FileUpload {

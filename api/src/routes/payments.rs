@@ -28,7 +28,7 @@ pub struct CheckoutPageView {
     pub url: String,
 }
 
-/// The error responses of `create-checkout-session`, for the `OpenAPI` document.
+/// The error responses of `create-checkout-session`, for the OpenAPI document.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum CheckoutErrors {
@@ -137,7 +137,7 @@ async fn open_page(
     Ok(Json(CheckoutPageView { url }))
 }
 
-/// The header of `create-checkout-session`, for the `OpenAPI` document.
+/// The header of `create-checkout-session`, for the OpenAPI document.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "documents a header that an extractor reads")]

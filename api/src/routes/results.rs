@@ -204,7 +204,7 @@ fn file_name(result: &ResultImage, content_type: &str) -> String {
     }
 }
 
-/// The multipart body of a finished result, for the `OpenAPI` document.
+/// The multipart body of a finished result, for the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "documents a body that is read field by field")]

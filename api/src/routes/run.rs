@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::run_tool::{RunOutcome, RunRequest, Waiting, results_of, run_tool};
 
-/// The headers of run routes, for the `OpenAPI` document; [`RequestPreferences`] reads them.
+/// The headers of run routes, for the OpenAPI document; [`RequestPreferences`] reads them.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "documents headers that an extractor reads")]
@@ -29,7 +29,7 @@ pub struct RunHeaders {
     prefer: Option<String>,
 }
 
-/// The responses of run routes, for the `OpenAPI` document.
+/// The responses of run routes, for the OpenAPI document.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "documents the responses of handlers")]
 pub enum RunAnswers {

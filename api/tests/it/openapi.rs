@@ -1,4 +1,4 @@
-//! The ``OpenAPI`` document.
+//! The `OpenAPI` document.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! Stable Diffusion inpainting: the text encoder, nine-channel `UNet` and autoencoder that diffusers or optimum export,
+//! Stable Diffusion inpainting: the text encoder, nine-channel UNet and autoencoder that diffusers or optimum export,
 //! and the denoising loop (`StableDiffusionInpaintPipeline` of diffusers 0.42).
 //!
-//! SDXL inpainting differs in the inputs of its `UNet` (`StableDiffusionXLInpaintPipeline`): the hidden states of two
-//! text encoders, the pooled output of the second, and the sizes of the picture. A model whose `UNet` takes these
+//! SDXL inpainting differs in the inputs of its UNet (`StableDiffusionXLInpaintPipeline`): the hidden states of two
+//! text encoders, the pooled output of the second, and the sizes of the picture. A model whose UNet takes these
 //! inputs is one of SDXL.
 //!
 //! One deliberate difference from diffusers: it uses the mean of the autoencoder's distribution instead of a sample, so
@@ -67,7 +67,7 @@ impl SdInpaint {
     ///
     /// # Errors
     /// If a file is missing or broken, a scheduler setting is not implemented, or a net is of an unsupported kind: a
-    /// `UNet` without nine channels, a refiner, an autoencoder that samples.
+    /// UNet without nine channels, a refiner, an autoencoder that samples.
     pub fn open(folder: &Path, runtime: &Runtime) -> Result<Self, DiffusionError> {
         let scheduler = ModelScheduler::read(folder, None)?.config;
         Self::open_with(folder, scheduler, runtime)
@@ -133,7 +133,7 @@ impl SdInpaint {
         self.unet.is_sdxl()
     }
 
-    /// Returns how long each net has run since it was opened ([`super::net::Net::run_time`]), starting with the `UNet`.
+    /// Returns how long each net has run since it was opened ([`super::net::Net::run_time`]), starting with the UNet.
     /// `text_encoder` counts both encoders of SDXL.
     pub fn run_times(&self) -> [(&'static str, Duration); 4] {
         [
@@ -144,7 +144,7 @@ impl SdInpaint {
         ]
     }
 
-    /// Returns the number of sets of shapes whose tensors the `UNet` keeps on the device.
+    /// Returns the number of sets of shapes whose tensors the UNet keeps on the device.
     pub fn kept_shapes(&self) -> usize {
         self.unet.net.kept_shapes()
     }
@@ -164,7 +164,7 @@ impl SdInpaint {
         self.inpaint_together(vec![BatchItem { request, noise, on_step }], &|| {}).remove(0)
     }
 
-    /// Returns whether several pictures can go through the `UNet` together.
+    /// Returns whether several pictures can go through the UNet together.
     pub fn takes_batches(&self) -> bool {
         self.unet.takes_batches()
     }
@@ -356,7 +356,7 @@ impl SdInpaint {
         }
     }
 
-    /// Returns what the `UNet` takes in every step for pictures of `size` (height, width in pixels).
+    /// Returns what the UNet takes in every step for pictures of `size` (height, width in pixels).
     pub(super) fn condition(
         &mut self,
         guides: &[Guide<'_>],
@@ -365,7 +365,7 @@ impl SdInpaint {
         self.unet.condition(guides, size)
     }
 
-    /// Returns the prediction of the `UNet` for the latents of each painting ([`Unet::predict`]).
+    /// Returns the prediction of the UNet for the latents of each painting ([`Unet::predict`]).
     pub(super) fn predict(
         &mut self,
         latents: &[Array4<f32>],
@@ -376,7 +376,7 @@ impl SdInpaint {
     }
 }
 
-/// Refuses a folder with the parts of SDXL but another `UNet`, and the other way around.
+/// Refuses a folder with the parts of SDXL but another UNet, and the other way around.
 fn check_second_encoder(
     folder: &Path,
     index: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Engines: nets that `TensorRT` or `TensorRT`-RTX has compiled for one card and a range of shapes. Building one takes
+//! Engines: nets that TensorRT or TensorRT-RTX has compiled for one card and a range of shapes. Building one takes
 //! minutes; afterwards it is read from a folder.
 
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ pub struct EngineSettings {
 /// What builds engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineBuilder {
-    /// `TensorRT`, in half precision.
+    /// TensorRT, in half precision.
     #[default]
     Trt,
-    /// `TensorRT`-RTX, in the precision of the model, for RTX cards.
+    /// TensorRT-RTX, in the precision of the model, for RTX cards.
     Rtx,
     /// Sessions on the CPU with one thread and few optimizations. They stand in for engines in tests without a GPU.
     #[value(skip)]
@@ -125,7 +125,7 @@ impl EngineBuilder {
     }
 }
 
-/// Returns whether ONNX Runtime refused a cached engine because another version of `TensorRT` built it. ONNX Runtime never
+/// Returns whether ONNX Runtime refused a cached engine because another version of TensorRT built it. ONNX Runtime never
 /// replaces such an engine.
 pub(super) fn is_of_another_version(message: &str) -> bool {
     message.contains("could not deserialize engine from cache")

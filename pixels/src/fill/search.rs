@@ -1,4 +1,4 @@
-//! Finds the most similar patch of the picture for every patch that overlaps the hole: `PatchMatch` (Barnes et al.,
+//! Finds the most similar patch of the picture for every patch that overlaps the hole: PatchMatch (Barnes et al.,
 //! SIGGRAPH 2009). Each patch tries the matches of patches a few pixels away and random ones, near its current match
 //! and anywhere.
 //!

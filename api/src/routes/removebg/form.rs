@@ -215,7 +215,7 @@ fn broken(error: FormError, max_bytes: usize) -> Refusal {
     }
 }
 
-/// The parameters, for the `OpenAPI` document. Any other is rejected.
+/// The parameters, for the OpenAPI document. Any other is rejected.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
 pub struct RemovalForm {

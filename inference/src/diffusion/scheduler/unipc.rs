@@ -1,4 +1,4 @@
-//! Multistep `UniPC` (Zhao et al., arXiv 2302.04867), predicting the picture.
+//! Multistep UniPC (Zhao et al., arXiv 2302.04867), predicting the picture.
 //!
 //! From the latents x₀ before a step, its predicted picture m₀ and the pictures mᵢ of other steps, an update over a
 //! length h in half log-SNR gives

@@ -25,7 +25,7 @@ pub enum SchedulerName {
     /// Trajectory consistency distillation.
     #[serde(rename = "tcd")]
     Tcd,
-    /// `UniPC`, multistep.
+    /// UniPC, multistep.
     #[serde(rename = "unipc")]
     UniPc,
 }

@@ -42,7 +42,7 @@ pub enum Correction {
     Heun,
 }
 
-/// The function B(h) of a step of `UniPC`.
+/// The function B(h) of a step of UniPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepFunction {
     /// B₁(h) = h.
@@ -99,7 +99,7 @@ pub enum Solver {
         /// The number of steps that the net was distilled from.
         original_steps: usize,
     },
-    /// `UniPC`, multistep.
+    /// UniPC, multistep.
     UniPc {
         /// The largest order of a step, 1 to 3.
         order: usize,

@@ -1,7 +1,7 @@
-//! The paintings of a batch. Those whose steps line up run through the `UNet` together; each has its own texts, guidance,
+//! The paintings of a batch. Those whose steps line up run through the UNet together; each has its own texts, guidance,
 //! noise and scheduler, and may leave the batch when it fails or is canceled.
 //!
-//! The arithmetic of the schedulers stays on the CPU, in 64 bits as in diffusers. In each step, the `UNet`'s sample goes up
+//! The arithmetic of the schedulers stays on the CPU, in 64 bits as in diffusers. In each step, the UNet's sample goes up
 //! and its prediction comes down: of 512 × 512 pixels with two texts, 288 and 128 KiB in 32 bits. Both are small beside
 //! a run of the net.
 

@@ -1,7 +1,7 @@
 //! The text encoders of Stable Diffusion: one, or the two of SDXL.
 //!
 //! An encoder takes 75 tokens at a time. A longer text is encoded in several windows, whose hidden states are joined: the
-//! `UNet` attends to all of them. diffusers cuts such a text, so only texts of one window are compared with it.
+//! UNet attends to all of them. diffusers cuts such a text, so only texts of one window are compared with it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::session::Runtime;
 /// The ids per text, if neither graph nor configuration states the number.
 const LENGTH: usize = 77;
 
-/// Texts as the `UNet` takes them, one row per text.
+/// Texts as the UNet takes them, one row per text.
 #[derive(Clone, Debug)]
 pub(in crate::diffusion) struct EmbeddedTexts {
     /// The hidden states, `[texts, windows · length, size]`. In SDXL those of both encoders are joined along the last axis.

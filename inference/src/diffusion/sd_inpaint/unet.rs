@@ -1,4 +1,4 @@
-//! The nine-channel `UNet` of Stable Diffusion and of SDXL. Its inputs are read from the graph; an unknown one is refused
+//! The nine-channel UNet of Stable Diffusion and of SDXL. Its inputs are read from the graph; an unknown one is refused
 //! by name.
 
 use std::iter::repeat_n;
@@ -14,7 +14,7 @@ use crate::diffusion::error::DiffusionError;
 use crate::diffusion::net::{Input, Net, Port, Prepared};
 use crate::session::Runtime;
 
-/// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
+/// The input channels of an inpainting UNet: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
 
 /// The sizes that an SDXL net takes as inputs: height and width of the original, top and left of the crop, height and

@@ -121,7 +121,7 @@ fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
     })
 }
 
-/// Compares tokens, embeddings, latents and one run of the `UNet`, if they were recorded.
+/// Compares tokens, embeddings, latents and one run of the UNet, if they were recorded.
 fn parts(
     model: &mut SdInpaint,
     reference: &Reference<'_>,

@@ -182,7 +182,7 @@ impl Tensor {
     }
 }
 
-/// Returns the ONNX file of a `UNet` for two texts that returns other noise in each run.
+/// Returns the ONNX file of a UNet for two texts that returns other noise in each run.
 pub fn random_unet() -> Vec<u8> {
     let inputs = [
         Tensor::floats("sample", &[2, 9, 8, 8]),

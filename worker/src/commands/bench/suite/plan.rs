@@ -51,7 +51,7 @@ pub struct Setting {
 }
 
 /// The part of ONNX Runtime that builds engines, beside its library. `scripts/pack-worker` does not pack it, because
-/// `TensorRT` itself takes gigabytes.
+/// TensorRT itself takes gigabytes.
 const TENSORRT_LIBRARY: &str = "libonnxruntime_providers_tensorrt.so";
 
 /// The setting whose results the others are compared with.
