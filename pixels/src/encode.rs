@@ -1,4 +1,4 @@
-//! Encodes PNGs, in one piece or row by row, JPEGs and WebPs.
+//! Encodes PNG files, in one piece or row by row, JPEG and WebP files.
 
 mod file;
 mod filter;

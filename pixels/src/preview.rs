@@ -1,4 +1,4 @@
-//! Previews: copies for the screen, of at most [`PREVIEW_SIDE`] pixels per side, as lossy WebPs.
+//! Previews: copies for the screen, of at most [`PREVIEW_SIDE`] pixels per side, as lossy WebP files.
 //!
 //! Each pixel is the average of the area that it covers, colors weighted by alpha. Rows are summed up as they come, so
 //! a preview needs memory for its own pixels only.
