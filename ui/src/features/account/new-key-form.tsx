@@ -1,5 +1,6 @@
 import { type FormEvent, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { FieldProblem } from '@/components/field-problem';
 import { TextField } from '@/components/text-field';
 import { ApiError, connectionLost } from '@/lib/api-client';
 import type { NewApiKey } from '@/lib/api-types';
@@ -57,11 +58,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
           {t('Create key')}
         </Button>
       </TextField>
-      {problem && (
-        <p id="key-name-problem" role="alert" className="text-sm text-danger">
-          {problem}
-        </p>
-      )}
+      {problem && <FieldProblem id="key-name-problem">{problem}</FieldProblem>}
     </form>
   );
 }

@@ -1,5 +1,6 @@
 import { type ReactNode, type Ref, useImperativeHandle, useRef } from 'react';
-import { Icon } from '@/components/icon';
+import { Disclosure } from '@/components/disclosure';
+import { FieldProblem } from '@/components/field-problem';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
 import { isTextField } from '@/lib/text-field';
@@ -64,22 +65,14 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
           problem ? 'border-danger' : 'border-control',
         )}
       />
-      {problem && (
-        <p id="prompt-problem" role="alert" className="flex gap-2 text-sm text-danger">
-          <Icon name="warning" />
-          <span className="min-w-0">{withQuotes(problem)}</span>
-        </p>
-      )}
+      {problem && <FieldProblem id="prompt-problem">{withQuotes(problem)}</FieldProblem>}
       <p id="prompt-hint" className="text-sm text-soft">
         {possibilities(magicFix)}
       </p>
       {magicFix.demo && magicFix.vocabulary && (
-        <details className="text-sm text-soft">
-          <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
-            {t('Words the demo model knows')}
-          </summary>
+        <Disclosure label={t('Words the demo model knows')}>
           <p className="mt-1">{magicFix.vocabulary.join(', ')}</p>
-        </details>
+        </Disclosure>
       )}
       <ul aria-label={t('Suggestions')} className="flex flex-wrap gap-2">
         {suggestions(magicFix).map((suggestion) => (

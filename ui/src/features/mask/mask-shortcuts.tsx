@@ -1,3 +1,4 @@
+import { Disclosure } from '@/components/disclosure';
 import { type Message, msg, t } from '@/lib/translate';
 
 const shortcuts: [keys: (string | Message)[], action: Message][] = [
@@ -22,10 +23,7 @@ const shortcuts: [keys: (string | Message)[], action: Message][] = [
 /** Hidden on devices without a keyboard. */
 export function MaskShortcuts() {
   return (
-    <details className="text-sm text-soft pointer-coarse:hidden">
-      <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
-        {t('Keyboard shortcuts')}
-      </summary>
+    <Disclosure label={t('Keyboard shortcuts')} className="pointer-coarse:hidden">
       <p className="mt-2">
         {t('Letter keys work while the drawing area has the focus. On a Mac, use ⌘ instead of Ctrl.')}
       </p>
@@ -46,6 +44,6 @@ export function MaskShortcuts() {
           </div>
         ))}
       </dl>
-    </details>
+    </Disclosure>
   );
 }

@@ -1,5 +1,6 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { FieldProblem } from '@/components/field-problem';
 import { TextField } from '@/components/text-field';
 import { ApiError } from '@/lib/api-client';
 import type { EventType, Webhook, WebhookRequest } from '@/lib/api-types';
@@ -75,6 +76,12 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   }
 
   const problemIdOf = (field: Field) => (problem?.field === field ? problemId : null);
+  const problemOf = (field: Field) =>
+    problem?.field === field && (
+      <FieldProblem id={problemId} className="-mt-2">
+        {problem.text}
+      </FieldProblem>
+    );
 
   return (
     <form
@@ -100,6 +107,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
           accept('address');
         }}
       />
+      {problemOf('address')}
       <TextField
         label={t('Description (optional)')}
         maxLength={200}
@@ -123,6 +131,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
           </label>
         ))}
       </fieldset>
+      {problemOf('events')}
       {hasThreshold && (
         <TextField
           ref={(input) => {
@@ -141,11 +150,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
           }}
         />
       )}
-      {problem && (
-        <p id={problemId} role="alert" className="text-sm text-danger">
-          {problem.text}
-        </p>
-      )}
+      {problemOf('threshold')}
       <div className="flex flex-wrap gap-3">
         <Button type="submit" isBusy={isBusy}>
           {webhook ? t('Save') : t('Create webhook')}

@@ -1,0 +1,15 @@
+import type { ReactNode } from 'react';
+import { classNames } from '@/lib/class-names';
+import { Icon } from './icon';
+
+type FieldProblemProps = { id: string; className?: string; children: ReactNode };
+
+/** What is wrong with a field, right below it. */
+export function FieldProblem({ id, className, children }: FieldProblemProps) {
+  return (
+    <p id={id} role="alert" className={classNames('flex gap-2 text-sm text-danger', className)}>
+      <Icon name="warning" />
+      <span className="min-w-0">{children}</span>
+    </p>
+  );
+}
