@@ -1,7 +1,9 @@
 import * as Menu from 'radix-ui/dropdown-menu';
 import { Link } from 'react-router';
 import { Icon } from '@/components/icon';
+import { Promotion } from '@/features/credits/promotion';
 import { type Language, languages, switchLanguage, useLanguage } from '@/lib/language';
+import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { AccountButton } from './account-button';
@@ -25,6 +27,12 @@ export default function AccountMenu() {
           sideOffset={8}
           className="z-50 min-w-48 animate-rise rounded-md border border-line bg-surface p-1 shadow-overlay"
         >
+          {/* Where the bar has no room for it. */}
+          <Menu.Item asChild className={`${item} font-semibold text-accent min-[75rem]:hidden`}>
+            <Link to={paths.pricing}>
+              <Promotion />
+            </Link>
+          </Menu.Item>
           {menuLinks.map(({ to, label }) => (
             <Menu.Item key={to} asChild className={item}>
               <Link to={to}>{t(label)}</Link>

@@ -69,15 +69,15 @@ export function TopBar() {
               <Suspense>
                 <ActiveJobsIndicator />
               </Suspense>
-              {/* Between the drawer and a wide bar, the links take its room. */}
-              <span className="hidden md:max-lg:block xl:block">
+              {/* Between the drawer and a wide bar, the links take its room, and the menu of the account shows it. */}
+              <span className="hidden md:max-lg:block min-[75rem]:block">
                 <ButtonLink to={paths.pricing} variant="quiet" size="sm">
                   <Promotion />
                 </ButtonLink>
               </span>
               <CreditsButton />
-              {/* A long email is the first item to shrink. */}
-              <span className="hidden min-w-0 lg:block">
+              {/* A long email is the first item to shrink. The chevron ends where the page does. */}
+              <span className="-mr-3 hidden min-w-0 lg:block">
                 <Account />
               </span>
             </>
