@@ -21,7 +21,7 @@ export function SignUpCard({ tool, signUp }: { tool: EditingTool; signUp: SignUp
           other: 'New accounts start with # free credits, and we keep your images.',
         })}
       </p>
-      <ButtonLink size="sm" {...signUp}>
+      <ButtonLink variant="secondary" size="sm" {...signUp}>
         {t('Try for free')}
       </ButtonLink>
     </div>

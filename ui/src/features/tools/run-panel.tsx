@@ -56,6 +56,10 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const isBetterFree = (action: ToolAction) =>
     offer?.freeAvailable === true && isPaidLikeFree(offer, action.factor, image);
   const isFreeBest = !isFreeUsed && tool.paid.some(isBetterFree);
+  const best = isFreeBest ? tool.free : tool.paid.find((action) => !isBetterFree(action));
+  /** Of several actions one stands out, and none once there is a result to save. */
+  const variantOf = (action: ToolAction) =>
+    action === best && !results.data?.length ? 'primary' : 'secondary';
 
   return (
     <div className="grid gap-3">
@@ -63,7 +67,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
         {tool.paid.map((action) => (
           <Action key={action.path} note={costNote(offer, action.factor, image)}>
             <Button
-              variant={isBetterFree(action) ? 'secondary' : 'primary'}
+              variant={variantOf(action)}
               size="lg"
               disabled={isBlocked || !offer?.available}
               isBusy={run.starting === action}
@@ -76,7 +80,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
         ))}
         <Action note={isFreeUsed ? t('Free run used for this image') : freeNote(tool.free, offer, image)}>
           <Button
-            variant={isFreeBest ? 'primary' : 'secondary'}
+            variant={variantOf(tool.free)}
             size="lg"
             disabled={isBlocked || isFreeUsed || !offer?.freeAvailable}
             isBusy={run.starting === tool.free}
