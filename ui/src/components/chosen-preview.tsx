@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { formatBytes } from '@/lib/format';
 import { t } from '@/lib/translate';
 import type { ChosenImage } from '@/lib/use-chosen-image';
@@ -5,14 +6,20 @@ import { Notice } from './notice';
 import { PictureBox } from './picture-box';
 import { Skeleton } from './skeleton';
 
+type ChosenPreviewProps = {
+  chosen: ChosenImage;
+  /** Lies over the picture. */
+  overlay?: ReactNode;
+};
+
 /** The chosen file, in the size that its result will have on the page. */
-export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
+export function ChosenPreview({ chosen, overlay }: ChosenPreviewProps) {
   const { file, url, size, problem, isReady } = chosen;
   return (
     <div className="grid gap-3">
       {/* The size is known after decoding; a file that is not an image never has one. */}
       {size ? (
-        <PictureBox width={size.x} height={size.y}>
+        <PictureBox width={size.x} height={size.y} overlay={overlay}>
           <img
             src={url}
             alt={t('Preview of {name}', { name: file.name })}
@@ -20,9 +27,10 @@ export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
           />
         </PictureBox>
       ) : isReady ? (
-        <p className="grid h-72 place-content-center rounded-lg bg-sunken p-4 text-soft">
+        <div className="relative grid h-72 place-content-center rounded-lg bg-sunken p-4 text-soft">
           {t('This browser cannot show the picture.')}
-        </p>
+          {overlay}
+        </div>
       ) : (
         !problem && <Skeleton className="h-72" />
       )}

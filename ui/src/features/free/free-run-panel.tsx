@@ -1,9 +1,6 @@
-import { Suspense } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
-import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
-import { ProgressBar } from '@/components/progress-bar';
 import type { EditingTool } from '@/features/catalog/tool';
 import { resultReady } from '@/features/runs/announcements';
 import { passFocus } from '@/lib/pass-focus';
@@ -11,8 +8,6 @@ import { t } from '@/lib/translate';
 import type { ChosenImage } from '@/lib/use-chosen-image';
 import type { SignUpLink } from './sign-up-card';
 import type { useFreeRun } from './use-free-run';
-
-const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
 type FreeRunPanelProps = {
   tool: EditingTool;
@@ -24,7 +19,7 @@ type FreeRunPanelProps = {
   onStartOver: () => void;
 };
 
-/** The actions on the image, and how its run goes on. */
+/** The actions on the image, and how its run ended. */
 export function FreeRunPanel({ tool, chosen, run, signUp, onStart, onStartOver }: FreeRunPanelProps) {
   return (
     <div ref={passFocus} className="grid gap-3">
@@ -46,14 +41,6 @@ export function FreeRunPanel({ tool, chosen, run, signUp, onStart, onStartOver }
       <Button variant="secondary" onClick={onStartOver}>
         {run.result ? t('Choose another image') : t('Cancel')}
       </Button>
-      {run.uploadFraction !== null && (
-        <ProgressBar label={t('Upload')} fraction={run.uploadFraction < 1 ? run.uploadFraction : null} />
-      )}
-      {run.job && (
-        <Suspense>
-          <JobProgress job={run.job} texts={tool.texts} />
-        </Suspense>
-      )}
       <p aria-live="polite" className="sr-only">
         {run.result && t(resultReady)}
       </p>

@@ -17,6 +17,7 @@ import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
+import { FreeProgress } from './free-progress';
 import { FreeRunPanel } from './free-run-panel';
 import { FreeSample } from './free-sample';
 import { SignUpCard, type SignUpLink } from './sign-up-card';
@@ -24,8 +25,6 @@ import { type FreeResult, useFreeRun } from './use-free-run';
 
 const loadResultView = () => import('./free-result-view');
 const FreeResultView = lazyWithRetry(loadResultView);
-
-const placeholder = <Skeleton className="h-96 rounded-lg" />;
 
 function originalSize({ width, height, factor }: FreeResult): ImageSize {
   const scale = factor ?? 1;
@@ -76,6 +75,13 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
     onClick: () => void (chosen && keepPicture(chosen.file)),
   };
 
+  const progress = <FreeProgress tool={tool} run={run} />;
+  const placeholder = (
+    <div className="relative">
+      <Skeleton className="h-96 rounded-lg" />
+      {progress}
+    </div>
+  );
   const original = chosen ? chosen.size && chosen.url : run.originalUrl;
   const size = chosen ? chosen.size : run.result && originalSize(run.result);
   const sampled = tool.name === 'upscale' &&
@@ -112,7 +118,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             />
           </Suspense>
         ) : chosen ? (
-          <ChosenPreview chosen={chosen} />
+          <ChosenPreview chosen={chosen} overlay={progress} />
         ) : (
           placeholder
         )}

@@ -1,0 +1,29 @@
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { ProgressBar } from '@/components/progress-bar';
+import type { EditingTool } from '@/features/catalog/tool';
+import { t } from '@/lib/translate';
+import type { useFreeRun } from './use-free-run';
+
+const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
+
+/** How a visitor's run goes on, over its picture. */
+export function FreeProgress({ tool, run }: { tool: EditingTool; run: ReturnType<typeof useFreeRun> }) {
+  const { job, uploadFraction } = run;
+  if (!job && uploadFraction === null) return null;
+  return (
+    <div className="absolute inset-x-3 bottom-3">
+      {job ? (
+        <Suspense>
+          <JobProgress job={job} texts={tool.texts} />
+        </Suspense>
+      ) : (
+        uploadFraction !== null && (
+          <div className="rounded-md border border-line bg-surface p-4 shadow-raised">
+            <ProgressBar label={t('Upload')} fraction={uploadFraction < 1 ? uploadFraction : null} />
+          </div>
+        )
+      )}
+    </div>
+  );
+}
