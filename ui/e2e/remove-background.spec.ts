@@ -72,6 +72,17 @@ test('a cut-out gets a color or a picture as background, in every format', async
   expect(red).toBeGreaterThan(130);
   expect(red).toBeLessThan(200);
   expect(green).toBeLessThan(60);
+
+  // What the browser draws is shown as large as the result, even where that has fewer pixels.
+  await page.setViewportSize({ width: 1440, height: 1600 });
+  await page.getByRole('radio', { name: 'Transparent' }).check({ force: true });
+  const shown = page.locator('figure').last().getByRole('img').first();
+  const width = async () => Math.round((await shown.boundingBox())?.width ?? 0);
+  const flat = await width();
+  expect(flat).toBeGreaterThan(512);
+  await page.getByRole('switch', { name: 'Shadow' }).check();
+  await expect(page.locator('figure canvas')).toBeVisible();
+  await expect.poll(width).toBe(flat);
 });
 
 test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => {

@@ -31,7 +31,7 @@ const swatches = [
 ];
 
 const round =
-  'relative forced-color-adjust-none grid size-10 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
+  'relative forced-color-adjust-none grid size-8 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
 const ringStyle = (isChosen: boolean) =>
   isChosen ? 'ring-2 ring-accent' : 'ring-1 ring-control hover:ring-2';
 
@@ -75,7 +75,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
   return (
     <fieldset className="grid min-w-0 gap-3">
       <legend className={isSimple ? 'sr-only' : 'mb-2 text-sm font-semibold'}>{t('Background')}</legend>
-      <div className="flex flex-wrap items-center gap-3">
+      <div className="flex flex-wrap items-center gap-2.5">
         <Swatch name={t('Transparent')} isChosen={background === null} onChoose={() => change(null)}>
           <span className="checkerboard absolute inset-0" />
         </Swatch>

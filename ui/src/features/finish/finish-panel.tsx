@@ -24,7 +24,9 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
   return (
     <section
       aria-label={t('Finish')}
-      className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4"
+      data-finishing={isTouchingUp ? undefined : ''}
+      // What gets the focus must not lie behind the picture.
+      className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4 **:scroll-mt-[55dvh]"
     >
       {isTouchingUp ? (
         <TouchUpToolbar finish={finish} touchUp={touchUp} />

@@ -34,19 +34,26 @@ export default function LookPreview(props: LookPreviewProps) {
     if (!pictures) return;
     // A slider sends many values between two frames.
     const frame = requestAnimationFrame(() => {
-      if (canvas.current) paintLook(canvas.current, pictures, look, strokes, { x: width, y: height });
+      const painted = canvas.current;
+      if (!painted) return;
+      paintLook(painted, pictures, look, strokes, { x: width, y: height });
+      // A crop has another shape.
+      painted.style.setProperty('--ratio', String(painted.width / painted.height));
     });
     return () => cancelAnimationFrame(frame);
   }, [pictures, look, strokes, width, height]);
 
   return (
     <>
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={alt}
-        className="checkerboard absolute inset-0 m-auto max-h-full max-w-full"
-      />
+      {/* As large as the result itself is shown, however few pixels are drawn. */}
+      <div className="absolute inset-0 grid place-items-center [container-type:size]">
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={alt}
+          className="checkerboard w-[min(100cqw,calc(100cqh*var(--ratio,1)))]"
+        />
+      </div>
       <PictureWait pictures={[cutOut, original, behind]} />
     </>
   );

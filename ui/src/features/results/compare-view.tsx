@@ -166,7 +166,7 @@ function Tag({ side, children }: { side: 'left' | 'right'; children: ReactNode }
   return (
     <span
       className={classNames(
-        'pointer-events-none absolute top-16 rounded-sm bg-surface px-2 py-1 text-xs font-medium text-ink',
+        'pointer-events-none absolute top-16 rounded-sm border border-line bg-surface px-2 py-1 text-xs font-medium text-ink',
         side === 'left' ? 'left-3' : 'right-3',
       )}
     >

@@ -29,7 +29,7 @@ export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStep
       <h3 id={id} className="text-sm font-semibold">
         {t('Edit this result')}
       </h3>
-      <div className="flex flex-wrap gap-2">
+      <div className="flex flex-wrap gap-2 max-sm:grid">
         {steps.map(({ tool, reason }) => (
           <Button
             key={tool.name}

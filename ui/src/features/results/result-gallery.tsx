@@ -91,6 +91,7 @@ export function ResultGallery(props: ResultGalleryProps) {
         progress={progress}
         note={props.describe?.(selected)}
       />
+      <ResultStrip results={results} selectedId={selected.imageId} onSelect={onSelect} />
       <ResultToolbar
         result={selected}
         finish={tool.isCutOut ? finish : null}
@@ -108,7 +109,6 @@ export function ResultGallery(props: ResultGalleryProps) {
         isEdited={selected.imageId === props.editedId}
         onContinue={props.onContinue}
       />
-      <ResultStrip results={results} selectedId={selected.imageId} onSelect={onSelect} />
     </div>
   );
 }

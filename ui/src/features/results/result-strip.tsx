@@ -40,7 +40,7 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
       ref={strip}
       aria-label={t('All results')}
       onKeyDown={handleKey}
-      className="flex gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
+      className="-mx-1 flex gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
     >
       {results.map((result, index) => (
         <li key={result.imageId} className="relative shrink-0">
@@ -64,7 +64,7 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
             </span>
           )}
           {result.isNew && (
-            <span className="pointer-events-none absolute -bottom-1 left-1/2 -translate-x-1/2">
+            <span className="pointer-events-none absolute bottom-1 left-1">
               <NewBadge />
             </span>
           )}

@@ -35,7 +35,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
   }
 
   return (
-    <div className="grid gap-3">
+    <div className="@container grid gap-3">
       <DownloadControl
         // The failure of another result's file does not concern this one.
         key={result.imageId}
@@ -57,7 +57,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
         <span className="ml-auto">
           <ConfirmButton
             variant="danger"
-            className="max-sm:px-3"
+            className="@max-lg:px-3"
             isBusy={isDeleting}
             question={{
               title: t('Delete this result?'),
@@ -67,7 +67,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
             }}
           >
             <Icon name="trash" />
-            <span className="max-sm:sr-only">{t('DELETE')}</span>
+            <span className="@max-lg:sr-only">{t('DELETE')}</span>
           </ConfirmButton>
         </span>
       </DownloadControl>
