@@ -102,7 +102,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
         onInvert={invert}
       />
       <div
-        className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken"
+        className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken lg:max-h-[min(56dvh,42rem,100dvh-24.5rem)]"
         style={{ aspectRatio: `${image.x} / ${image.y}` }}
       >
         <MaskSurface
