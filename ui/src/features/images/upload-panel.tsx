@@ -24,10 +24,13 @@ type UploadPanelProps = {
   onFiles?: ((files: File[]) => void) | undefined;
   /** Files that arrived before the panel was there. */
   arrived?: File[];
+  /** Leaves more room to the pictures that are there. */
+  isLow?: boolean;
 };
 
 /** Chooses, previews and uploads an image, then navigates to `{prefix}/{newImageId}`. */
-export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: UploadPanelProps) {
+export function UploadPanel(props: UploadPanelProps) {
+  const { prefix, maxDimension, onFiles, arrived = [], isLow } = props;
   const { limits, features } = useConfig();
   const navigate = useNavigate();
   const { chosen, choose, clear } = useChosenImage(maxDimension);
@@ -60,6 +63,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
         types={pictureTypes(features)}
         onFiles={accept}
         isMultiple
+        isLow={isLow}
       />
     );
   }
