@@ -36,7 +36,7 @@ export function ShownOnce({ label, hint, secret, onDone }: ShownOnceProps) {
           value={secret}
           aria-describedby={`${id}-hint`}
           spellCheck={false}
-          className="min-h-11 min-w-0 flex-1 basis-48 rounded-md border border-control bg-surface px-3 font-mono text-sm"
+          className="min-h-11 min-w-0 flex-1 basis-48 max-sm:basis-full rounded-md border border-control bg-surface px-3 font-mono text-sm"
         />
         <Button onClick={copy}>{t('Copy')}</Button>
         <Button variant="secondary" onClick={onDone}>

@@ -66,7 +66,7 @@ function MagicForVisitors() {
   return (
     <div className="page grid items-start gap-8 py-8 md:py-12 lg:grid-cols-[2fr_3fr] lg:gap-12">
       <title>{`${title} · Retouch`}</title>
-      <div className="grid justify-items-start gap-6 lg:pt-12">
+      <div className="grid justify-items-start gap-6">
         <h1 className="text-xl font-bold md:text-2xl">{title}</h1>
         <p className="text-soft">
           {t(

@@ -98,7 +98,7 @@ function ProviderButton({ provider, label, isPending, isBlocked, onClick }: Prov
     <Button
       variant={provider === 'password' ? 'primary' : 'secondary'}
       size="lg"
-      className="w-full"
+      className="w-full text-balance"
       disabled={isBlocked}
       isBusy={isPending}
       onClick={onClick}

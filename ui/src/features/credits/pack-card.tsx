@@ -36,7 +36,7 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
             </span>
           )}
         </div>
-        <p className="mt-4 text-3xl font-bold tracking-tight tabular-nums lg:mt-6">
+        <p className="mt-4 text-3xl font-bold tracking-tight lg:mt-6">
           {formatMoney(pack.amount, pack.currency)}
         </p>
         <p className="mt-2 flex flex-wrap items-baseline gap-x-2 text-lg">

@@ -16,7 +16,8 @@ export type ExamplePair = {
   result: string;
 };
 
-const tag = 'absolute bottom-3 rounded-sm bg-surface px-2 py-1 text-xs font-medium text-ink';
+const tag =
+  'absolute bottom-3 rounded-sm border border-line bg-surface px-2 py-1 text-xs font-medium text-ink';
 
 type ExampleComparisonProps = {
   pair: ExamplePair;
