@@ -104,6 +104,25 @@ async fn finish_twice_debits_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_renewal_keeps_no_other_lease_alive(pool: PgPool) {
+    always_reachable(&pool).await;
+    let ada = user(&pool, "ada", 0).await;
+    let (worker, frozen, classes) = (WorkerId::new(), WorkerId::new(), classes());
+    let mut running = Vec::new();
+    for (bytes, by) in [(b"x", worker), (b"y", worker), (b"z", frozen)] {
+        submit(&pool, &paid(ada, image(&pool, None, ada, bytes).await)).await;
+        let job = jobs::claim(&pool, by, &classes, &FixMode::ALL, Isolation::Shared, NO_LEASE);
+        running.push(job.await.unwrap().unwrap().id);
+    }
+    // The worker has stopped the second job, and asks for one that it does not hold.
+    let renewed = jobs::renew(&pool, worker, &[running[0], running[2]], LEASE).await;
+    assert_eq!(renewed.unwrap(), running[..1]);
+    let mut requeued = jobs::sweep(&pool, NO_LEASE).await.unwrap().requeued;
+    requeued.sort_by_key(|job| job.uuid());
+    assert_eq!(requeued, running[1..]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_locked_job_does_not_cost_its_worker_the_other_leases(pool: PgPool) {
     always_reachable(&pool).await;
     let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);

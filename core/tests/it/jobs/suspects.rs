@@ -91,6 +91,18 @@ async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_worker_that_lost_the_right_does_not_give_back_that_of_the_next(pool: PgPool) {
+    let late = jobs::with_suspect_right(&pool, LEASE, async {
+        sqlx::query("update suspect_right set holder = gen_random_uuid()")
+            .execute(&pool)
+            .await
+            .unwrap();
+    });
+    assert!(late.await.unwrap().is_some());
+    assert!(!may_run_suspects(&pool).await, "another worker has the right");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_worker_that_vanishes_or_freezes_loses_the_right_to_run_suspects(pool: PgPool) {
     let right = jobs::with_suspect_right(&pool, LEASE, std::future::pending::<()>());
     assert!(tokio::time::timeout(Duration::from_secs(2), right).await.is_err());
