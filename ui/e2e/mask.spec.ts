@@ -124,6 +124,23 @@ test('zoom, move and the eraser work with the mouse and the keyboard', { tag: '@
   await expect(button(page, 'Fit')).toBeDisabled();
 });
 
+test('nothing that has the focus lies behind the Magic Fix button', { tag: '@firefox' }, async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await openMagicFix(page);
+  await surface(page).focus();
+  for (const name of ['Zoom in', 'Import mask', 'Keyboard shortcuts', 'Prompt']) {
+    await page.keyboard.press('Tab');
+    const reached = page.locator(':focus');
+    await expect(reached).toHaveAccessibleName(name);
+    const isClear = await reached.evaluate((element) => {
+      const { x, y, width, height } = element.getBoundingClientRect();
+      return element.contains(document.elementFromPoint(x + width / 2, y + height - 4));
+    });
+    expect(isClear, name).toBe(true);
+  }
+});
+
 test('an image of any aspect ratio stays within the window', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.setViewportSize({ width: 360, height: 780 });

@@ -146,7 +146,10 @@ function Editor({ image }: { image: Image }) {
         />
         <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
         {/* Stays in sight while somebody draws. */}
-        <div className="grid gap-1.5 lg:sticky lg:bottom-0 lg:z-10 lg:border-t lg:border-line lg:bg-canvas lg:py-3">
+        <div
+          data-stays-in-sight
+          className="grid gap-1.5 lg:sticky lg:bottom-0 lg:z-10 lg:border-t lg:border-line lg:bg-canvas lg:py-3"
+        >
           <Button
             size="lg"
             disabled={isBlocked}
