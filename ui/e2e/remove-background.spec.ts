@@ -72,17 +72,44 @@ test('a cut-out gets a color or a picture as background, in every format', async
   expect(red).toBeGreaterThan(130);
   expect(red).toBeLessThan(200);
   expect(green).toBeLessThan(60);
+});
 
-  // What the browser draws is shown as large as the result, even where that has fewer pixels.
-  await page.setViewportSize({ width: 1440, height: 1600 });
-  await page.getByRole('radio', { name: 'Transparent' }).check({ force: true });
-  const shown = page.locator('figure').last().getByRole('img').first();
-  const width = async () => Math.round((await shown.boundingBox())?.width ?? 0);
-  const flat = await width();
-  expect(flat).toBeGreaterThan(512);
-  await page.getByRole('switch', { name: 'Shadow' }).check();
-  await expect(page.locator('figure canvas')).toBeVisible();
-  await expect.poll(width).toBe(flat);
+test.describe('in a tall window', () => {
+  // Larger on the screen than it is, also beside its options.
+  test.use({ viewport: { width: 1440, height: 1600 } });
+
+  test('a finished picture keeps its size, and a crop fits into its place', async ({ page }) => {
+    const picture = page.getByRole('img', { name: 'Result without its background' });
+    const boxOf = async () => (await picture.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const sizeOf = async () => {
+      const { width, height } = await boxOf();
+      return `${Math.round(width)} × ${Math.round(height)}`;
+    };
+    await signInAsSomeoneNew(page);
+    await openTool(page);
+    await freeButton(page).click();
+    await expectResults(page, 1);
+    await page.getByRole('button', { name: 'Finish' }).click();
+    await expect(page.getByRole('region', { name: 'Finish' })).toBeVisible();
+    const plain = await boxOf();
+    expect(plain.width).toBeGreaterThan(512);
+    const plainSize = await sizeOf();
+
+    await page.getByRole('switch', { name: 'Shadow' }).click();
+    await expect(page.locator('canvas')).toBeVisible();
+    expect(await sizeOf()).toBe(plainSize);
+
+    for (const [aspect, ratio] of [
+      ['16:9', 16 / 9],
+      ['3:4', 3 / 4],
+    ] as const) {
+      await page.getByLabel('Crop').selectOption(aspect);
+      await expect.poll(async () => (await boxOf()).width / (await boxOf()).height).toBeCloseTo(ratio, 1);
+      const crop = await boxOf();
+      expect(Math.max(crop.width / plain.width, crop.height / plain.height)).toBeCloseTo(1, 2);
+      expect(Math.abs(crop.x + crop.width / 2 - (plain.x + plain.width / 2))).toBeLessThan(1);
+    }
+  });
 });
 
 test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => {

@@ -6,11 +6,7 @@ import { Notice } from './notice';
 import { PictureBox } from './picture-box';
 import { Skeleton } from './skeleton';
 
-type ChosenPreviewProps = {
-  chosen: ChosenImage;
-  /** Lies over the picture. */
-  overlay?: ReactNode;
-};
+type ChosenPreviewProps = { chosen: ChosenImage; overlay?: ReactNode };
 
 /** The chosen file, in the size that its result will have on the page. */
 export function ChosenPreview({ chosen, overlay }: ChosenPreviewProps) {
@@ -36,7 +32,7 @@ export function ChosenPreview({ chosen, overlay }: ChosenPreviewProps) {
       )}
       <p className="flex min-w-0 justify-between gap-4 text-sm text-soft">
         <bdi className="truncate">{file.name}</bdi>
-        <span className="shrink-0 tabular-nums">
+        <span className="shrink-0">
           {size ? `${t('{x} × {y} px', { x: size.x, y: size.y })} · ` : ''}
           {formatBytes(file.size)}
         </span>

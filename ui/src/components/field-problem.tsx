@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { classNames } from '@/lib/class-names';
 import { Icon } from './icon';
 
-type FieldProblemProps = { id: string; className?: string; children: ReactNode };
+type FieldProblemProps = { id?: string; className?: string; children: ReactNode };
 
 /** What is wrong with a field, right below it. */
 export function FieldProblem({ id, className, children }: FieldProblemProps) {

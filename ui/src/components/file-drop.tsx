@@ -12,8 +12,8 @@ type FileDropProps = {
   types: string;
   onFiles: (files: FileList | null) => void;
   isMultiple?: boolean;
-  /** A low panel, for pages whose pictures matter more. */
-  isLow?: boolean;
+  /** Low, for pages whose pictures matter more. */
+  isRow?: boolean;
 };
 
 /**
@@ -21,7 +21,7 @@ type FileDropProps = {
  * everywhere (`useIncomingFiles`). The panel is a plain box, because an input
  * inside an element with role=button is invalid; the button extends its hit area over the panel.
  */
-export function FileDrop({ hint, types, onFiles, isMultiple = false, isLow = false }: FileDropProps) {
+export function FileDrop({ hint, types, onFiles, isMultiple = false, isRow = false }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
 
@@ -38,15 +38,15 @@ export function FileDrop({ hint, types, onFiles, isMultiple = false, isLow = fal
       onDragLeave={leave}
       onDrop={() => setDraggedOver(false)}
       className={classNames(
-        'relative flex flex-col items-center justify-center gap-4 rounded-lg border-2 border-dashed p-6 text-center transition-colors',
-        isLow ? 'max-sm:py-5 sm:flex-row sm:justify-start sm:py-5 sm:text-left' : 'min-h-72',
+        'relative flex flex-col items-center justify-center gap-4 rounded-lg border-2 border-dashed px-6 text-center transition-colors',
+        isRow ? 'py-5 sm:flex-row sm:justify-start sm:text-left' : 'min-h-72 py-6',
         isDraggedOver ? 'border-accent bg-accent-wash' : 'border-control bg-surface hover:bg-accent-wash',
       )}
     >
       <span
         className={classNames(
-          'grid place-items-center rounded-full bg-accent-wash text-accent',
-          isLow ? 'size-11 max-sm:hidden' : 'size-14',
+          'grid shrink-0 place-items-center rounded-full bg-accent-wash text-accent',
+          isRow ? 'size-11 max-sm:hidden' : 'size-14',
         )}
       >
         <Icon name="upload" className="size-6" />
@@ -81,7 +81,7 @@ export function FileDrop({ hint, types, onFiles, isMultiple = false, isLow = fal
         className={buttonStyle(
           'primary',
           'md',
-          classNames('after:absolute after:inset-0', isLow && 'sm:ml-auto'),
+          classNames('after:absolute after:inset-0', isRow && 'sm:ml-auto'),
         )}
       >
         {isMultiple ? t('Choose files') : t('Choose a file')}

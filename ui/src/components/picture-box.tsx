@@ -13,7 +13,7 @@ export function PictureBox({ width, height, children, overlay }: PictureBoxProps
         className="relative w-full"
         style={{
           aspectRatio: `${width} / ${height}`,
-          maxWidth: `calc(var(--picture-height, min(60dvh, 34rem)) * ${width / height})`,
+          maxWidth: `calc(min(var(--picture-height, 60dvh), 34rem) * ${width / height})`,
         }}
       >
         {children}

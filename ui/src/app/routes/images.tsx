@@ -25,7 +25,7 @@ export default function ImagesRoute() {
     <div className="page py-8 md:py-12">
       <PageHeader title={t('My Images')} text={t('Your uploads, kept until you delete them.')} />
       <section aria-label={t('Upload an image')} className="mb-12">
-        <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} isLow />
+        <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} isRow />
       </section>
       <ImageGrid filter={filter} onFilter={setFilter} badge={badge} />
     </div>

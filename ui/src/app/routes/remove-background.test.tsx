@@ -100,6 +100,18 @@ describe('the free tool of a visitor', () => {
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
   });
 
+  test('shows the progress over the picture, as it does for users', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 200 });
+    renderApp('/remove-background', { api });
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const progress = await screen.findByRole('progressbar', { name: 'Progress' });
+    const picture = screen.getByRole('img', { name: /^Preview of/ });
+    // biome-ignore lint/style/noNonNullAssertion: the frame around the picture.
+    expect(picture.parentElement!.parentElement).toContainElement(progress);
+  });
+
   test('keeps the focus when a file is chosen, and when that is canceled', async () => {
     renderApp('/remove-background');
     const input = await screen.findByLabelText('Image file');

@@ -9,7 +9,7 @@ export function AccountButton(props: ComponentProps<'button'>) {
   const session = useSession();
   const user = useUser();
   return (
-    <button type="button" {...props} className={buttonStyle('quiet', 'sm', 'w-full max-w-48 xl:max-w-60')}>
+    <button type="button" {...props} className={buttonStyle('quiet', 'sm', 'w-full max-w-48 xl:max-w-64')}>
       <span className="truncate">{user.data?.email ?? session.email ?? t('Account')}</span>
       <Icon name="chevron" className="size-4" />
     </button>

@@ -69,7 +69,7 @@ export function TopBar() {
               <Suspense>
                 <ActiveJobsIndicator />
               </Suspense>
-              {/* Between the drawer and a wide bar, the links take its room, and the menu of the account shows it. */}
+              {/* Between the drawer and a wide bar, the links take its room, and the account menu shows it. */}
               <span className="hidden md:max-lg:block min-[75rem]:block">
                 <ButtonLink to={paths.pricing} variant="quiet" size="sm">
                   <Promotion />

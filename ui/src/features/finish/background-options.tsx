@@ -1,4 +1,5 @@
 import { type ReactNode, useRef, useState } from 'react';
+import { FieldProblem } from '@/components/field-problem';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
@@ -127,11 +128,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
           onValue={(next) => onBackground({ blur: next })}
         />
       )}
-      {problem && (
-        <p role="alert" className="text-sm text-danger">
-          {problem}
-        </p>
-      )}
+      {problem && <FieldProblem>{problem}</FieldProblem>}
       {isSimple && (
         <p className="text-xs text-soft">
           {t('Downloads include the background. JPG has no transparency, so those areas become white.')}

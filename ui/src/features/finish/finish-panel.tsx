@@ -25,8 +25,7 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
     <section
       aria-label={t('Finish')}
       data-finishing={isTouchingUp ? undefined : ''}
-      // What gets the focus must not lie behind the picture.
-      className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4 **:scroll-mt-[55dvh]"
+      className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4"
     >
       {isTouchingUp ? (
         <TouchUpToolbar finish={finish} touchUp={touchUp} />

@@ -37,7 +37,7 @@ export default function LookPreview(props: LookPreviewProps) {
       const painted = canvas.current;
       if (!painted) return;
       paintLook(painted, pictures, look, strokes, { x: width, y: height });
-      // A crop has another shape.
+      // Only the pixels of the subject tell the shape of a crop.
       painted.style.setProperty('--ratio', String(painted.width / painted.height));
     });
     return () => cancelAnimationFrame(frame);
@@ -45,13 +45,13 @@ export default function LookPreview(props: LookPreviewProps) {
 
   return (
     <>
-      {/* As large as the result itself is shown, however few pixels are drawn. */}
+      {/* As large as the result, however few pixels are drawn. Not shown before it has a shape. */}
       <div className="absolute inset-0 grid place-items-center [container-type:size]">
         <canvas
           ref={canvas}
           role="img"
           aria-label={alt}
-          className="checkerboard w-[min(100cqw,calc(100cqh*var(--ratio,1)))]"
+          className="checkerboard w-[min(100cqw,100cqh*var(--ratio,0))]"
         />
       </div>
       <PictureWait pictures={[cutOut, original, behind]} />

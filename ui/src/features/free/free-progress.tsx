@@ -7,9 +7,10 @@ import type { useFreeRun } from './use-free-run';
 
 const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
-/** How a visitor's run goes on, over its picture. */
-export function FreeProgress({ tool, run }: { tool: EditingTool; run: ReturnType<typeof useFreeRun> }) {
-  const { job, uploadFraction } = run;
+type FreeProgressProps = { tool: EditingTool; run: ReturnType<typeof useFreeRun> };
+
+/** How a visitor's run goes on, over the picture that it will replace. */
+export function FreeProgress({ tool, run: { job, uploadFraction } }: FreeProgressProps) {
   if (!job && uploadFraction === null) return null;
   return (
     <div className="absolute inset-x-3 bottom-3">
@@ -18,11 +19,9 @@ export function FreeProgress({ tool, run }: { tool: EditingTool; run: ReturnType
           <JobProgress job={job} texts={tool.texts} />
         </Suspense>
       ) : (
-        uploadFraction !== null && (
-          <div className="rounded-md border border-line bg-surface p-4 shadow-raised">
-            <ProgressBar label={t('Upload')} fraction={uploadFraction < 1 ? uploadFraction : null} />
-          </div>
-        )
+        <div className="rounded-md border border-line bg-surface p-4 shadow-raised">
+          <ProgressBar label={t('Upload')} fraction={uploadFraction === 1 ? null : uploadFraction} />
+        </div>
       )}
     </div>
   );

@@ -35,7 +35,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
         onView={setView}
         background={backgroundCss(background)}
       />
-      <div className="grid gap-3">
+      <div className="@container grid gap-3">
         <DownloadControl fileOf={(format) => sharedResultFile(queryClient, result, background, format)}>
           {isCutOut && (
             <PanelButton

@@ -21,7 +21,7 @@ export function OriginalImage({ image }: { image: Image }) {
           style={{ maxWidth: `min(${image.x}px, calc(60dvh * ${image.x / image.y}))` }}
         />
       </div>
-      <figcaption className="mt-2 grid gap-1 text-sm text-soft tabular-nums">
+      <figcaption className="mt-2 grid gap-1 text-sm text-soft">
         {image.name && <span className="font-medium wrap-anywhere text-ink">{image.name}</span>}
         <span>{`${t('{x} × {y} px', { x: image.x, y: image.y })} · ${formatBytes(image.sizeBytes)}`}</span>
         <Origin image={image} />

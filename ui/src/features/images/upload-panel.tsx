@@ -24,13 +24,13 @@ type UploadPanelProps = {
   onFiles?: ((files: File[]) => void) | undefined;
   /** Files that arrived before the panel was there. */
   arrived?: File[];
-  /** Leaves more room to the pictures that are there. */
-  isLow?: boolean;
+  /** Leaves the room to the pictures that are there. */
+  isRow?: boolean;
 };
 
 /** Chooses, previews and uploads an image, then navigates to `{prefix}/{newImageId}`. */
 export function UploadPanel(props: UploadPanelProps) {
-  const { prefix, maxDimension, onFiles, arrived = [], isLow } = props;
+  const { prefix, maxDimension, onFiles, arrived = [], isRow } = props;
   const { limits, features } = useConfig();
   const navigate = useNavigate();
   const { chosen, choose, clear } = useChosenImage(maxDimension);
@@ -63,7 +63,7 @@ export function UploadPanel(props: UploadPanelProps) {
         types={pictureTypes(features)}
         onFiles={accept}
         isMultiple
-        isLow={isLow}
+        isRow={isRow}
       />
     );
   }

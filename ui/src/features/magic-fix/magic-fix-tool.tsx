@@ -145,24 +145,26 @@ function Editor({ image }: { image: Image }) {
           onSubmit={start}
         />
         <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
-        {/* Stays in sight while somebody draws. */}
+        {/* Stays in sight while somebody draws, with the reason why a run does not start. */}
         <div
-          data-stays-in-sight
-          className="grid gap-1.5 lg:sticky lg:bottom-0 lg:z-10 lg:border-t lg:border-line lg:bg-canvas lg:py-3"
+          data-bottom-bar
+          className="grid gap-4 lg:tall:sticky lg:tall:bottom-0 lg:tall:z-10 lg:tall:border-t lg:tall:border-line lg:tall:bg-canvas lg:tall:py-3"
         >
-          <Button
-            size="lg"
-            disabled={isBlocked}
-            isBusy={isPreparing || run.starting !== null}
-            onClick={start}
-          >
-            <Icon name="magic" />
-            {t('Magic Fix')}
-          </Button>
-          <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
+          <div className="grid gap-1.5">
+            <Button
+              size="lg"
+              disabled={isBlocked}
+              isBusy={isPreparing || run.starting !== null}
+              onClick={start}
+            >
+              <Icon name="magic" />
+              {t('Magic Fix')}
+            </Button>
+            <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
+          </div>
+          {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
+          <RunProblemNotice problem={run.problem} />
         </div>
-        {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
-        <RunProblemNotice problem={run.problem} />
         <OtherJobs jobs={run.otherJobs} />
       </section>
       <ResultsSide

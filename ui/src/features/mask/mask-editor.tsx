@@ -90,44 +90,47 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
 
   return (
     <div ref={editor} className="group/editor grid grid-cols-1 gap-2">
-      <MaskToolbar
-        canUndo={done.length > 0 || selection.isSelecting || runs.undo !== null}
-        canRedo={undone.length > 0 || runs.redo !== null}
-        canClear={shapes.length > 0}
-        onUndo={history.undo}
-        onRedo={history.redo}
-        onClear={() => changing(draft.mark)({ kind: 'clear' })}
-        onSelectSubject={selection.selectSubject}
-        isSelecting={selection.isSelecting}
-        onInvert={invert}
-      />
-      <div
-        className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken lg:max-h-[min(56dvh,42rem,100dvh-24.5rem)]"
-        style={{ aspectRatio: `${image.x} / ${image.y}` }}
-      >
-        <MaskSurface
-          image={image}
-          shapes={shapes}
-          isSubmitted={isSubmitted}
-          reach={reach}
-          frame={frame}
-          placement={placement}
-          control={control}
-          isSpaceDown={isSpaceDown}
-          onStroke={changing(draft.mark)}
-          onPick={selection.pick}
-          clicks={selection.pending ?? lastClicks(done)}
+      {/* Both above the button that stays in sight, however many rows the tools take. */}
+      <div className="flex flex-col gap-2 lg:tall:max-h-[calc(100dvh-21.25rem)]">
+        <MaskToolbar
+          canUndo={done.length > 0 || selection.isSelecting || runs.undo !== null}
+          canRedo={undone.length > 0 || runs.redo !== null}
+          canClear={shapes.length > 0}
+          onUndo={history.undo}
+          onRedo={history.redo}
+          onClear={() => changing(draft.mark)({ kind: 'clear' })}
+          onSelectSubject={selection.selectSubject}
           isSelecting={selection.isSelecting}
-          url={urlOf(shown ?? image)}
-          isComparing={shown !== null}
+          onInvert={invert}
         />
-        {comparing === 'slider' && compared && placement && (
-          <CompareSlider
-            beforeUrl={urlOf(compared.isBefore ? compared : image)}
-            size={image}
-            view={placement.view}
+        <div
+          className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken"
+          style={{ aspectRatio: `${image.x} / ${image.y}` }}
+        >
+          <MaskSurface
+            image={image}
+            shapes={shapes}
+            isSubmitted={isSubmitted}
+            reach={reach}
+            frame={frame}
+            placement={placement}
+            control={control}
+            isSpaceDown={isSpaceDown}
+            onStroke={changing(draft.mark)}
+            onPick={selection.pick}
+            clicks={selection.pending ?? lastClicks(done)}
+            isSelecting={selection.isSelecting}
+            url={urlOf(shown ?? image)}
+            isComparing={shown !== null}
           />
-        )}
+          {comparing === 'slider' && compared && placement && (
+            <CompareSlider
+              beforeUrl={urlOf(compared.isBefore ? compared : image)}
+              size={image}
+              view={placement.view}
+            />
+          )}
+        </div>
       </div>
       <MaskFooter
         placement={placement}

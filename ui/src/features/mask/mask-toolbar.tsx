@@ -51,30 +51,29 @@ export function MaskToolbar(props: MaskToolbarProps) {
           </RadioOption>
         ))}
       </RadioGroup>
-      <RadioGroup label={t('Brush size')}>
-        {brushSizes.map((size) => (
-          <RadioOption
-            key={size}
-            name="brush-size"
-            label={`${size} px`}
-            title={t('{size} px ([ and ])', { size })}
-            isChosen={brushSize === size}
-            onChoose={() => useMaskStore.setState({ brushSize: size })}
-          >
-            <span className="rounded-full bg-current" style={{ width: size, height: size }} />
-          </RadioOption>
-        ))}
-      </RadioGroup>
+      {/* A click has no size. Its other button takes that place, so that no second row moves the picture. */}
+      {brush !== 'select' && (
+        <RadioGroup label={t('Brush size')}>
+          {brushSizes.map((size) => (
+            <RadioOption
+              key={size}
+              name="brush-size"
+              label={`${size} px`}
+              title={t('{size} px ([ and ])', { size })}
+              isChosen={brushSize === size}
+              onChoose={() => useMaskStore.setState({ brushSize: size })}
+            >
+              <span className="rounded-full bg-current" style={{ width: size, height: size }} />
+            </RadioOption>
+          ))}
+        </RadioGroup>
+      )}
       {/* biome-ignore lint/a11y/useSemanticElements: two buttons are not a form. */}
       <div
         role="group"
         aria-label={t('Selection')}
         className="flex rounded-md border border-line bg-surface p-0.5"
       >
-        <BaseButton disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
-          {isSelecting ? <Spinner /> : <MaskIcon name="subject" />}
-          {t('Select subject')}
-        </BaseButton>
         {brush === 'select' && (
           <button
             type="button"
@@ -87,6 +86,10 @@ export function MaskToolbar(props: MaskToolbarProps) {
             {t('Take away')}
           </button>
         )}
+        <BaseButton disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
+          {isSelecting ? <Spinner /> : <MaskIcon name="subject" />}
+          {t('Select subject')}
+        </BaseButton>
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: three buttons are not a form. */}
       <div

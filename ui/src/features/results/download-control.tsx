@@ -70,7 +70,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
           ))}
         </select>
         <Button
-          className="max-sm:grow max-sm:px-3"
+          className="@max-lg:grow max-sm:px-3"
           isBusy={download.isPending}
           onPointerEnter={prefetch(loadDownload)}
           onClick={() => start(download, copy)}

@@ -25,11 +25,11 @@ export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStep
   const steps = nextTools(useConfig(), from, result).filter(({ tool }) => !(isEdited && tool === from));
   if (steps.length === 0) return null;
   return (
-    <section aria-labelledby={id} className="grid gap-2">
+    <section aria-labelledby={id} className="@container grid gap-2">
       <h3 id={id} className="text-sm font-semibold">
         {t('Edit this result')}
       </h3>
-      <div className="flex flex-wrap gap-2 max-sm:grid">
+      <div className="flex flex-wrap gap-2 @max-md:grid">
         {steps.map(({ tool, reason }) => (
           <Button
             key={tool.name}

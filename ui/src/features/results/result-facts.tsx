@@ -20,7 +20,7 @@ export function ResultFacts({ result }: { result: DisplayedResult }) {
     .filter(Boolean)
     .join(' · ');
 
-  if (!result.jobId) return <p className="text-sm text-soft tabular-nums">{facts}</p>;
+  if (!result.jobId) return <p className="text-sm text-soft">{facts}</p>;
   return (
     <details
       className="group/facts min-w-0 flex-1 basis-64 text-sm open:order-last open:basis-full"
@@ -28,7 +28,7 @@ export function ResultFacts({ result }: { result: DisplayedResult }) {
     >
       <summary
         onPointerEnter={prefetch(loadDetails)}
-        className="inline-flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-1 rounded-sm text-soft tabular-nums hover:text-ink"
+        className="inline-flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-1 rounded-sm text-soft hover:text-ink"
       >
         {facts}
         <Icon name="chevron" className="size-4 transition-transform group-open/facts:rotate-180" />

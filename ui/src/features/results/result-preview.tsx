@@ -90,8 +90,12 @@ export function ResultPreview(props: ResultPreviewProps) {
   );
 
   return (
-    // While somebody finishes the picture, it stays in sight above the options.
-    <figure className="finishing:sticky finishing:top-16 finishing:z-10 -mx-1 finishing:bg-canvas px-1 finishing:py-3 finishing:[--picture-height:40dvh] max-sm:finishing:[--picture-height:30dvh]">
+    <figure
+      className={classNames(
+        view === 'result' &&
+          'finishing:sticky finishing:top-16 finishing:z-10 finishing:-m-3 finishing:bg-canvas finishing:p-3 finishing:[--picture-height:40dvh] max-sm:finishing:[--picture-height:30dvh]',
+      )}
+    >
       <PictureBox
         width={width}
         height={height}

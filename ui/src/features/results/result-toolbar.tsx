@@ -57,7 +57,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
         <span className="ml-auto">
           <ConfirmButton
             variant="danger"
-            className="@max-lg:px-3"
+            className="@max-2xl:px-3"
             isBusy={isDeleting}
             question={{
               title: t('Delete this result?'),
@@ -67,7 +67,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
             }}
           >
             <Icon name="trash" />
-            <span className="@max-lg:sr-only">{t('DELETE')}</span>
+            <span className="@max-2xl:sr-only">{t('DELETE')}</span>
           </ConfirmButton>
         </span>
       </DownloadControl>

@@ -57,7 +57,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
     offer?.freeAvailable === true && isPaidLikeFree(offer, action.factor, image);
   const isFreeBest = !isFreeUsed && tool.paid.some(isBetterFree);
   const best = isFreeBest ? tool.free : tool.paid.find((action) => !isBetterFree(action));
-  /** Of several actions one stands out, and none once there is a result to save. */
+  /** One action stands out, and none once there is a result: then its download does. */
   const variantOf = (action: ToolAction) =>
     action === best && !results.data?.length ? 'primary' : 'secondary';
 

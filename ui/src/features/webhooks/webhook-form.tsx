@@ -31,7 +31,8 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   const [events, setEvents] = useState<EventType[]>(webhook?.events ?? EVENTS);
   const savedBelow = webhook?.creditsBelow ?? DEFAULT_CREDITS_BELOW;
   const [below, setBelow] = useState(String(savedBelow));
-  const [problem, setProblem] = useState<{ field: Field; text: string } | null>(null);
+  /** Without a field, it is about all of them. */
+  const [problem, setProblem] = useState<{ field: Field | null; text: string } | null>(null);
   const [isBusy, setBusy] = useState(false);
   const hasThreshold = events.includes('credits.low');
 
@@ -54,20 +55,20 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
       await save({ url: url.trim(), description: description.trim(), events, creditsBelow });
     } catch (error) {
       const isOurs = error instanceof ApiError && error.status >= 500;
-      reject('address', isOurs ? t(webhookTexts.notSaved) : failureText(error as Error));
+      reject(isOurs ? null : 'address', isOurs ? t(webhookTexts.notSaved) : failureText(error as Error));
     } finally {
       setBusy(false);
     }
   }
 
-  function reject(field: Field, text: string) {
+  function reject(field: Field | null, text: string) {
     setProblem({ field, text });
-    fields.current[field]?.focus();
+    if (field) fields.current[field]?.focus();
   }
 
   /** Forgets the problem of a field whose value changes. */
   function accept(...changed: Field[]) {
-    if (problem && changed.includes(problem.field)) setProblem(null);
+    if (problem?.field && changed.includes(problem.field)) setProblem(null);
   }
 
   function toggle(event: EventType) {
@@ -76,7 +77,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   }
 
   const problemIdOf = (field: Field) => (problem?.field === field ? problemId : null);
-  const problemOf = (field: Field) =>
+  const problemOf = (field: Field | null) =>
     problem?.field === field && (
       <FieldProblem id={problemId} className="-mt-2">
         {problem.text}
@@ -151,6 +152,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
         />
       )}
       {problemOf('threshold')}
+      {problemOf(null)}
       <div className="flex flex-wrap gap-3">
         <Button type="submit" isBusy={isBusy}>
           {webhook ? t('Save') : t('Create webhook')}
