@@ -102,7 +102,7 @@ async function call(
   });
   if (!response.ok) return { error: parsed(await response.text()), response };
   if (parseAs === 'stream') return { data: response.body, response };
-  return { data: parseAs === 'blob' ? await response.blob() : parsed(await response.text()), response };
+  return { data: parseAs === 'blob' ? await response.blob() : complete(await response.text()), response };
 }
 
 /**
@@ -220,6 +220,13 @@ function post(
     signal?.addEventListener('abort', stop, { once: true });
     request.send(form);
   });
+}
+
+/** Anything but JSON is not from the API: a network asks to sign in, or the connection broke off. */
+function complete(text: string): unknown {
+  const data = parsed(text);
+  if (typeof data === 'string') throw new TypeError('The answer is not JSON');
+  return data;
 }
 
 /** The JSON that an answer contains, if it is JSON. */

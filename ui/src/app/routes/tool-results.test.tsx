@@ -687,6 +687,18 @@ describe('loading failures', () => {
     expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
   });
 
+  test.each([
+    ['the page of a network that asks to sign in', '<!doctype html><h1>Welcome to our Wi-Fi</h1>'],
+    ['half an answer', '{"imageId":"image-1","url":"/api/fi'],
+  ])('%s is not taken for an image', async (_, body) => {
+    open('/images/image-1');
+    const repair = breakGet('*/api/images/image-1', () => HttpResponse.html(body));
+    expect(await screen.findByText(/We could not reach the server/)).toBeVisible();
+    repair();
+    await press('Try again');
+    expect(await screen.findByRole('img', { name: /^Image of/ })).toBeVisible();
+  });
+
   test('a missing image has no retry button', async () => {
     open('/remove-background/image-9');
     expect(await screen.findByText(/may have been deleted/)).toBeVisible();
