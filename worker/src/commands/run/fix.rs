@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::named_model;
 use super::progress;
-use super::tool::{Common, Finished, PictureTool, RunArgs};
+use super::report::Finished;
+use super::tool::{Common, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use crate::tools::stage::Stage;

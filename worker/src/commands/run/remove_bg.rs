@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::choose::choose_model;
 use super::format::parse_color;
-use super::tool::{Common, Finished, PictureTool, RunArgs};
+use super::report::Finished;
+use super::tool::{Common, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::remove_background::remove_background;
 

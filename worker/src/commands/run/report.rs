@@ -4,11 +4,20 @@ use std::fs;
 use std::time::Duration;
 
 use retouch_catalog::FixMode;
+use retouch_inference::registry::ModelIdentity;
 
 use super::output::Output;
-use super::tool::Finished;
 use crate::tools::Made;
 use crate::tools::stage::Stage;
+
+/// What a tool has made, and with what.
+pub struct Finished {
+    pub made: Made,
+    /// The model that ran, or both if two ran.
+    pub model: ModelIdentity,
+    /// Whether a net made some of the pixels.
+    pub has_net: bool,
+}
 
 /// The summary of a finished run.
 pub struct Report {

@@ -12,7 +12,7 @@ use retouch_catalog::Tool;
 use retouch_core::Clock;
 use retouch_credentials::{Credentials, CredentialsConfig, Model, Parent, PngSeal, Provenance};
 use retouch_heif::{Heif, HeifConfig};
-use retouch_inference::registry::{ModelHandle, ModelIdentity};
+use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
 use retouch_pixels::exif::Exif;
@@ -23,9 +23,8 @@ use super::format::{Format, WriteArgs};
 use super::metadata::Metadata;
 use super::output::{Output, STREAM};
 use super::pictures::{Item, PictureArgs, Plan};
-use super::report::Report;
+use super::report::{Finished, Report};
 use crate::pixel_pool::PixelPool;
-use crate::tools::Made;
 
 /// A tool that makes a PNG of a picture.
 pub trait PictureTool {
@@ -51,15 +50,6 @@ pub trait PictureTool {
         is_alone: bool,
         out: mpsc::Sender<Bytes>,
     ) -> anyhow::Result<Finished>;
-}
-
-/// What a tool has made, and with what.
-pub struct Finished {
-    pub made: Made,
-    /// The model that ran, or both if two ran.
-    pub model: ModelIdentity,
-    /// Whether a net made some of the pixels.
-    pub has_net: bool,
 }
 
 /// How the pictures of a command are processed.
