@@ -28,7 +28,7 @@ class AccountCredits(TypedDict):
 
 class AccountEvent(TypedDict):
     """
-    An event of the stream, for the `OpenAPI` document.
+    An event of the stream, for the OpenAPI document.
     """
 
     data: str
@@ -150,7 +150,7 @@ class Features(TypedDict):
 
 class FileUpload(TypedDict):
     """
-    The multipart body with an image, for the `OpenAPI` document.
+    The multipart body with an image, for the OpenAPI document.
     """
 
     file: bytes
@@ -217,7 +217,7 @@ class ImagePoint(TypedDict):
 
 class JobEvent(TypedDict):
     """
-    An event of the stream, for the `OpenAPI` document.
+    An event of the stream, for the OpenAPI document.
     """
 
     data: str
@@ -278,7 +278,7 @@ LogoutStyle: TypeAlias = Literal['end_session', 'cognito']
 
 class MaskUpload(TypedDict):
     """
-    The multipart body with a mask and a prompt, for the `OpenAPI` document.
+    The multipart body with a mask and a prompt, for the OpenAPI document.
     """
 
     exactMask: NotRequired[bool | None]
@@ -436,7 +436,7 @@ class RemovalData(TypedDict):
 
 class RemovalForm(TypedDict):
     """
-    The parameters, for the `OpenAPI` document. Any other is rejected.
+    The parameters, for the OpenAPI document. Any other is rejected.
     """
 
     add_shadow: NotRequired[str | None]
@@ -884,7 +884,7 @@ class RenderOptions(TypedDict):
 
 class RenderUpload(TypedDict):
     """
-    The multipart body of a finished result, for the `OpenAPI` document.
+    The multipart body of a finished result, for the OpenAPI document.
     """
 
     background: NotRequired[bytes | None]

@@ -1103,7 +1103,7 @@ export interface components {
         AccountData: {
             attributes: components["schemas"]["AccountAttributes"];
         };
-        /** @description An event of the stream, for the `OpenAPI` document. */
+        /** @description An event of the stream, for the OpenAPI document. */
         AccountEvent: {
             /** @description An `Account`, a `Job`, or a `User`, as JSON. */
             data: string;
@@ -1370,7 +1370,7 @@ export interface components {
             /** @description True if credits can be bought. */
             payments: boolean;
         };
-        /** @description The multipart body with an image, for the `OpenAPI` document. */
+        /** @description The multipart body with an image, for the OpenAPI document. */
         FileUpload: {
             /**
              * Format: binary
@@ -1556,7 +1556,7 @@ export interface components {
             tool: components["schemas"]["Tool"];
             waitsFor?: components["schemas"]["WaitsFor"] | null;
         };
-        /** @description An event of the stream, for the `OpenAPI` document. */
+        /** @description An event of the stream, for the OpenAPI document. */
         JobEvent: {
             /** @description The job as JSON, as returned by `/api/jobs/{jobId}`. */
             data: string;
@@ -1679,7 +1679,7 @@ export interface components {
             /** @description The words that the text-guided model understands; null if it understands any, or is not installed. */
             vocabulary?: string[] | null;
         };
-        /** @description The multipart body with a mask and a prompt, for the `OpenAPI` document. */
+        /** @description The multipart body with a mask and a prompt, for the OpenAPI document. */
         MaskUpload: {
             /**
              * @description Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
@@ -1898,7 +1898,7 @@ export interface components {
             /** @description The file, base64-encoded. */
             result_b64: string;
         };
-        /** @description The parameters, for the `OpenAPI` document. Any other is rejected. */
+        /** @description The parameters, for the OpenAPI document. Any other is rejected. */
         RemovalForm: {
             /**
              * @description Only `false` is supported.
@@ -1995,7 +1995,7 @@ export interface components {
             quality?: number | null;
             shadow?: components["schemas"]["ShadowOption"] | null;
         };
-        /** @description The multipart body of a finished result, for the `OpenAPI` document. */
+        /** @description The multipart body of a finished result, for the OpenAPI document. */
         RenderUpload: {
             /**
              * Format: binary
