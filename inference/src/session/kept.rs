@@ -44,7 +44,12 @@ pub struct KeptShapes<B> {
     /// Whether the session keeps nothing anymore.
     is_off: bool,
     /// The most recently used one is the last.
-    bindings: Vec<B>,
+    bindings: Vec<Kept<B>>,
+}
+
+struct Kept<B> {
+    has_graph: bool,
+    binding: B,
 }
 
 impl<B> KeptShapes<B> {
@@ -75,10 +80,10 @@ impl<B> KeptShapes<B> {
     }
 
     /// Returns the first binding that fits.
-    pub fn find(&mut self, fits: impl FnMut(&B) -> bool) -> Option<&mut B> {
-        let at = self.bindings.iter().position(fits)?;
+    pub fn find(&mut self, fits: impl Fn(&B) -> bool) -> Option<&mut B> {
+        let at = self.bindings.iter().position(|kept| fits(&kept.binding))?;
         self.bindings[at..].rotate_left(1);
-        self.bindings.last_mut()
+        self.bindings.last_mut().map(|kept| &mut kept.binding)
     }
 
     /// Adds a binding, made for runs with these options; `None` if the session keeps nothing anymore. The least recently used
@@ -96,22 +101,21 @@ impl<B> KeptShapes<B> {
         if self.bindings.len() >= MAX_SHAPES {
             self.bindings.remove(0);
         }
-        let options = if self.records() {
+        let has_graph = self.records();
+        let options = if has_graph {
             self.graphs += 1;
             run_options(Some(self.graphs))?
         } else {
             self.unbound_options()?
         };
-        self.bindings.push(make(options)?);
-        Ok(self.bindings.last_mut())
+        self.bindings.push(Kept { has_graph, binding: make(options)? });
+        Ok(self.bindings.last_mut().map(|kept| &mut kept.binding))
     }
 
     /// Prepares for an unbound run, after which no graph can be replayed: cuDNN plans its convolutions anew for another
     /// shape, and may unload the recorded kernels.
     pub fn prepare_unbound(&mut self) {
-        if self.has_graphs {
-            self.clear();
-        }
+        self.bindings.retain(|kept| !kept.has_graph);
     }
 
     /// Releases all kept tensors, and keeps none from now on.
@@ -207,10 +211,14 @@ mod tests {
 
     #[test]
     fn the_binding_used_last_moves_to_the_end() {
-        let mut kept = KeptShapes { bindings: vec!['a', 'b', 'c'], ..kept(Keeping::Tensors) };
+        let mut kept = kept(Keeping::Tensors);
+        for shape in ['a', 'b', 'c'] {
+            kept.add(|_| Ok(shape)).unwrap();
+        }
         assert_eq!(kept.find(|name| *name == 'x'), None);
         assert_eq!(kept.find(|name| *name == 'a'), Some(&mut 'a'));
-        assert_eq!(kept.bindings, ['b', 'c', 'a']);
+        let order: Vec<_> = kept.bindings.iter().map(|kept| kept.binding).collect();
+        assert_eq!(order, ['b', 'c', 'a']);
     }
 
     #[test]
@@ -226,7 +234,12 @@ mod tests {
             kept.add(|_| Ok('c')).unwrap();
         }
         assert!(!kept.records());
-        assert_eq!(kept.add(|_| Ok('d')).unwrap(), Some(&mut 'd'), "tensors without a graph");
+        kept.prepare_unbound();
+        for shape in ['d', 'e'] {
+            assert_eq!(kept.add(|_| Ok(shape)).unwrap(), Some(&mut { shape }));
+            kept.prepare_unbound();
+        }
+        assert_eq!(kept.len(), 2, "tensors without a graph outlive it");
         let mut tensors = self::kept(Keeping::Tensors);
         tensors.add(|_| Ok('a')).unwrap();
         tensors.prepare_unbound();
