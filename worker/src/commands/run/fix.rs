@@ -55,7 +55,7 @@ impl FixArgs {
     /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
         let prompt = Prompt::parse(&self.prompt)?;
-        let plan = self.run.plan()?.without(&self.mask)?;
+        let plan = self.run.plan(Some(&self.mask))?;
         let mask = fs::read(&self.mask).with_context(|| self.mask.display().to_string())?;
         let common = Common {
             pixels: self.models.pixel_pool()?,

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::slice;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -53,36 +52,14 @@ pub enum Plan {
     },
 }
 
-impl Plan {
-    /// Leaves out a file that is needed but is none of the pictures, though it may lie among them.
-    ///
-    /// # Errors
-    /// If a result would replace it.
-    pub fn without(mut self, other: &Path) -> anyhow::Result<Self> {
-        if let Self::Many { items, .. } = &mut self {
-            items.retain(|item| !is_same(&item.input, other));
-        }
-        let items = match &self {
-            Self::One(item) => slice::from_ref(item),
-            Self::Many { items, .. } => items,
-        };
-        for Item { output, .. } in items {
-            ensure!(
-                !is_same(output, other),
-                "{} is the input; choose another output",
-                output.display()
-            );
-        }
-        Ok(self)
-    }
-}
-
 impl PictureArgs {
-    /// Finds the pictures, and creates the folders of their results.
+    /// Finds the pictures, and creates the folders of their results. Of several pictures, the mask is none, though it may
+    /// lie among them.
     ///
     /// # Errors
-    /// If there are none, a result would replace its picture or another result, or a folder cannot be read or created.
-    pub fn plan(&self) -> anyhow::Result<Plan> {
+    /// If there are none, a result would replace its picture, the mask, or another result, or a folder cannot be read or
+    /// created.
+    pub fn plan(&self, mask: Option<&Path>) -> anyhow::Result<Plan> {
         let is_stream = |path: &Path| path == Path::new(STREAM);
         let is_folder = self.output.is_dir() || ends_with_slash(&self.output);
         if let [input] = self.inputs.as_slice()
@@ -91,7 +68,7 @@ impl PictureArgs {
         {
             let format = Format::of_output(&self.output, self.format)?;
             let item = Item { input: input.clone(), output: self.output.clone(), format };
-            refuse_own_input(&item)?;
+            refuse_inputs(&item, mask)?;
             if self.skip_existing && item.output.exists() {
                 return Ok(Plan::Many { items: Vec::new(), skipped: 1 });
             }
@@ -119,10 +96,12 @@ impl PictureArgs {
                 items.push(self.item(input.clone(), Path::new("")));
             }
         }
-        let found = items.len();
+        items.retain(|item| !mask.is_some_and(|mask| is_same(&item.input, mask)));
+        ensure!(!items.is_empty(), "there is no picture but the mask");
         tell_apart(&mut items);
         refuse_collisions(&items)?;
-        items.iter().try_for_each(refuse_own_input)?;
+        items.iter().try_for_each(|item| refuse_inputs(item, mask))?;
+        let found = items.len();
         items.retain(|item| !(self.skip_existing && item.output.exists()));
         for item in &items {
             let folder = item.output.parent().unwrap_or(Path::new("."));
@@ -189,13 +168,12 @@ impl PictureArgs {
     }
 }
 
-fn refuse_own_input(item: &Item) -> anyhow::Result<()> {
-    let Item { input, output, .. } = item;
-    ensure!(
-        input.as_os_str() == OsStr::new(STREAM) || !is_same(input, output),
-        "{} is the input; choose another output",
-        output.display()
-    );
+/// Refuses a result that would replace its picture or the mask.
+fn refuse_inputs(Item { input, output, .. }: &Item, mask: Option<&Path>) -> anyhow::Result<()> {
+    let is_input = input.as_os_str() != OsStr::new(STREAM) && is_same(input, output);
+    let is_mask = mask.is_some_and(|mask| is_same(mask, output));
+    let name = if is_input { "input" } else { "mask" };
+    ensure!(!is_input && !is_mask, "{} is the {name}; choose another output", output.display());
     Ok(())
 }
 
@@ -295,19 +273,19 @@ mod tests {
             ("out", Format::Png),
             ("out.v2", Format::Png),
         ] {
-            let Plan::One(item) = args(&folder, &["a.jpg"], output).plan().unwrap() else {
+            let Plan::One(item) = args(&folder, &["a.jpg"], output).plan(None).unwrap() else {
                 panic!("several pictures")
             };
             assert_eq!((item.output, item.format), (folder.path().join(output), format));
         }
         for name in ["out.gif", "out.AVIF", "out.tiff"] {
             let mut args = args(&folder, &["a.jpg"], name);
-            let refused = args.plan().unwrap_err().to_string();
+            let refused = args.plan(None).unwrap_err().to_string();
             assert!(refused.contains("cannot write a ."), "{refused}");
             args.format = Some(Format::Webp);
-            assert!(args.plan().is_ok(), "{name}");
+            assert!(args.plan(None).is_ok(), "{name}");
         }
-        let same = args(&folder, &["a.jpg"], "a.jpg").plan().unwrap_err();
+        let same = args(&folder, &["a.jpg"], "a.jpg").plan(None).unwrap_err();
         assert!(same.to_string().ends_with("a.jpg is the input; choose another output"), "{same}");
     }
 
@@ -326,7 +304,7 @@ mod tests {
         ];
         let folder = folder(&files);
         let mut args = args(&folder, &["in", "c.jpg"], "out");
-        let plan = args.plan().unwrap();
+        let plan = args.plan(None).unwrap();
         assert!(folder.path().join("out").is_dir());
         assert_eq!(
             results(&folder, plan),
@@ -343,7 +321,7 @@ mod tests {
             "out/g.webp",
             "out/c.webp",
         ];
-        assert_eq!(results(&folder, args.plan().unwrap()), expected);
+        assert_eq!(results(&folder, args.plan(None).unwrap()), expected);
         assert!(folder.path().join("out/deep").is_dir());
     }
 
@@ -351,14 +329,14 @@ mod tests {
     fn results_within_the_input_are_not_processed_again() {
         let folder = folder(&["in/a.jpg", "in/out/a.png"]);
         let args = PictureArgs { recursive: true, ..args(&folder, &["in"], "in/out") };
-        assert_eq!(results(&folder, args.plan().unwrap()), ["in/out/a.png"]);
+        assert_eq!(results(&folder, args.plan(None).unwrap()), ["in/out/a.png"]);
     }
 
     #[test]
     fn existing_results_are_left_out_on_request() {
         let folder = folder(&["in/a.jpg", "in/b.jpg", "out/a.png"]);
         let args = PictureArgs { skip_existing: true, ..args(&folder, &["in"], "out") };
-        let plan = args.plan().unwrap();
+        let plan = args.plan(None).unwrap();
         assert!(matches!(plan, Plan::Many { skipped: 1, .. }), "{plan:?}");
         assert_eq!(results(&folder, plan), ["out/b.png"]);
     }
@@ -366,21 +344,26 @@ mod tests {
     #[test]
     fn results_of_the_same_name_get_the_whole_names_of_their_pictures() {
         let folder = folder(&["in/a.jpg", "in/a.png", "in/b.png"]);
-        let plan = args(&folder, &["in"], "out").plan().unwrap();
+        let plan = args(&folder, &["in"], "out").plan(None).unwrap();
         assert_eq!(results(&folder, plan), ["out/a.jpg.png", "out/a.png.png", "out/b.png"]);
     }
 
     #[test]
     fn a_mask_among_the_pictures_is_none_of_them() {
-        let folder = folder(&["in/a.jpg", "in/mask.png"]);
-        let mask = folder.path().join("in/mask.png");
-        let plan = args(&folder, &["in"], "out").plan().unwrap().without(&mask).unwrap();
-        assert_eq!(results(&folder, plan), ["out/a.png"]);
-        for (inputs, output) in [("in/a.jpg", "in/mask.png"), ("in/mask.png", "in")] {
-            let plan = args(&folder, &[inputs], output).plan();
-            let refused = plan.and_then(|plan| plan.without(&mask)).unwrap_err().to_string();
-            assert!(refused.ends_with("mask.png is the input; choose another output"), "{refused}");
+        let folder = folder(&["in/a.jpg", "in/a.png", "in/b.jpg", "only/mask.png"]);
+        let mask = folder.path().join("in/a.png");
+        let plan = |inputs: &[&str], output, mask: &Path| {
+            args(&folder, inputs, output).plan(Some(mask)).map(|plan| results(&folder, plan))
+        };
+        assert_eq!(plan(&["in"], "out", &mask).unwrap(), ["out/a.png", "out/b.png"]);
+        assert_eq!(plan(&["in/b.jpg", "in/a.png"], "in", &mask).unwrap(), ["in/b.png"]);
+        for (inputs, output) in [(&["in/b.jpg"][..], "in/a.png"), (&["in"], "in")] {
+            let refused = plan(inputs, output, &mask).unwrap_err().to_string();
+            assert!(refused.ends_with("a.png is the mask; choose another output"), "{refused}");
         }
+        let only = folder.path().join("only/mask.png");
+        let refused = plan(&["only"], "out", &only).unwrap_err().to_string();
+        assert_eq!(refused, "there is no picture but the mask");
     }
 
     #[test]
@@ -399,11 +382,11 @@ mod tests {
             (&["in/a.jpg", "in/a.png"], "file", "is a file; several pictures need a folder"),
             (&["in/a.png", "deep/x/y.png"], "in", "is the input; choose another output"),
         ] {
-            let error = args(&folder, inputs, output).plan().unwrap_err().to_string();
+            let error = args(&folder, inputs, output).plan(None).unwrap_err().to_string();
             assert!(error.ends_with(expected) || error.contains(expected), "{error}");
         }
         assert!(!folder.path().join("out").exists());
         let streams = PictureArgs { output: STREAM.into(), ..args(&folder, &["in"], "") };
-        assert!(streams.plan().unwrap_err().to_string().contains("standard output"));
+        assert!(streams.plan(None).unwrap_err().to_string().contains("standard output"));
     }
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use retouch_catalog::{Count, CountUnit};
 
+/// Clears what a longer text before left on the line (ECMA-48, EL).
+const CLEAR_REST: &str = "\x1b[K";
+
 /// A line on standard error that changes while a run goes on.
 #[derive(Clone, Copy)]
 pub struct Line {
@@ -36,7 +39,7 @@ fn text(fraction: f32, count: Option<Count>, left: Option<Duration>) -> String {
     });
     let left = left.map_or_else(String::new, |left| format!(", {} s left", left.as_secs()));
     let end = if fraction < 1.0 { '\r' } else { '\n' };
-    format!("{:>3.0} %{count}{left}        {end}", fraction * 100.0)
+    format!("{:>3.0} %{count}{left}{CLEAR_REST}{end}", fraction * 100.0)
 }
 
 #[cfg(test)]
@@ -47,9 +50,9 @@ mod tests {
     fn the_line_ends_with_the_run() {
         let tiles = Count { unit: CountUnit::Tiles, done: 3, total: 12 };
         let half = text(0.25, Some(tiles), Some(Duration::from_millis(7900)));
-        assert_eq!(half, " 25 % (tile 3 of 12), 7 s left        \r");
+        assert_eq!(half, " 25 % (tile 3 of 12), 7 s left\x1b[K\r");
         let steps = Count { unit: CountUnit::Steps, done: 20, total: 20 };
-        assert_eq!(text(1.0, Some(steps), None), "100 % (step 20 of 20)        \n");
-        assert_eq!(text(0.0, None, None), "  0 %        \r");
+        assert_eq!(text(1.0, Some(steps), None), "100 % (step 20 of 20)\x1b[K\n");
+        assert_eq!(text(0.0, None, None), "  0 %\x1b[K\r");
     }
 }

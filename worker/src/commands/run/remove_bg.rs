@@ -38,7 +38,7 @@ pub struct RemoveBgArgs {
 impl RemoveBgArgs {
     /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
-        let plan = self.run.plan()?;
+        let plan = self.run.plan(None)?;
         let common = Common {
             pixels: self.models.pixel_pool()?,
             limits: self.limits.limits(),

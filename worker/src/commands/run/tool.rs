@@ -84,9 +84,9 @@ pub struct Common {
 }
 
 impl RunArgs {
-    /// Finds the pictures, before a model is loaded for them.
-    pub fn plan(&self) -> anyhow::Result<Plan> {
-        self.pictures.plan()
+    /// Finds the pictures, before a model is loaded for them. The mask is none of them.
+    pub fn plan(&self, mask: Option<&Path>) -> anyhow::Result<Plan> {
+        self.pictures.plan(mask)
     }
 
     /// Opens the key that signs results.

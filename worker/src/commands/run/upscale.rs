@@ -39,7 +39,7 @@ pub struct UpscaleArgs {
 impl UpscaleArgs {
     /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
-        let plan = self.run.plan()?;
+        let plan = self.run.plan(None)?;
         let common = Common {
             pixels: self.models.pixel_pool()?,
             limits: self.limits.limits(),
