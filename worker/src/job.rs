@@ -104,14 +104,14 @@ impl JobRunner {
             () = self.abort.cancelled() => { self.hand_back(job).await; return None }
             outcome = self.produce(job, lease.lost(), started) => outcome,
         };
-        let ended = match outcome {
+        let recorded = match outcome {
             Ok(result) => {
-                let is_done = self
-                    .record_result(job, &result)
-                    .instrument(tracing::info_span!("record"))
-                    .await;
-                is_done.then_some(JobState::Done)
+                self.record_result(job, &result).instrument(tracing::info_span!("record")).await
             }
+            Err(error) => Err(error),
+        };
+        let ended = match recorded {
+            Ok(is_done) => is_done.then_some(JobState::Done),
             // The tool was unbound after the claim; another worker may serve it.
             Err(JobError::Model(LoadError::Unbound { .. })) => {
                 self.hand_back(job).await;
@@ -361,7 +361,10 @@ impl JobRunner {
 
     /// Records the result, retrying while the database is unavailable; recording twice has no further effect. Returns
     /// true if the result is recorded.
-    async fn record_result(&self, job: &Claimed, result: &NewResult) -> bool {
+    ///
+    /// # Errors
+    /// [`JobError::Refused`].
+    async fn record_result(&self, job: &Claimed, result: &NewResult) -> Result<bool, JobError> {
         let recorded = db::retry(|| jobs::finish(&self.pool, job.as_attempt(), result)).await;
         match recorded {
             Ok(Finish::Done) => {
@@ -373,15 +376,19 @@ impl JobRunner {
                     "Finished job {}",
                     job.id
                 );
-                return true;
+                Ok(true)
             }
             Ok(Finish::LeaseLost) => {
                 tracing::info!("Lost the lease on job {}; discarding its result", job.id);
+                Ok(false)
             }
-            // The lease will expire, and another attempt will repeat the job.
-            Err(error) => tracing::error!(%error, "Cannot record the result of job {}", job.id),
+            // Another attempt will repeat the job.
+            Err(error) if db::is_unavailable(&error) => {
+                tracing::error!(%error, "Cannot record the result of job {}", job.id);
+                Ok(false)
+            }
+            Err(error) => Err(JobError::Refused(error)),
         }
-        false
     }
 
     async fn record_failure(&self, job: &Claimed, error: &JobError) {

@@ -21,6 +21,9 @@ pub enum JobError {
     Model(#[from] LoadError),
     #[error("database: {0}")]
     Database(#[from] DatabaseError),
+    /// The database can be reached, but does not take the result.
+    #[error("the database refused the result: {0}")]
+    Refused(DatabaseError),
     #[error("Content Credentials: {0}")]
     Credentials(#[from] SignError),
 }
@@ -32,6 +35,9 @@ pub enum Disposition {
     /// Fail it: no attempt can succeed.
     Fail,
 }
+
+const OUR_FAULT: &str =
+    "Something went wrong with this image on our side. You have not been charged.";
 
 /// Returns what to do with the job and the failure that its owner sees.
 pub fn classify(error: &JobError) -> (Disposition, Failure) {
@@ -56,6 +62,8 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
             "model_unavailable",
             "This tool is temporarily unavailable. You have not been charged; please try again later.",
         ),
+        // Not an outage: waiting may not help, and every attempt takes the model's time.
+        JobError::Refused(_) => (Disposition::Retry(Cause::Fault), "internal_error", OUR_FAULT),
         // Another worker may have a valid certificate.
         JobError::Credentials(_) => (
             Disposition::Retry(Cause::Fault),
@@ -94,9 +102,7 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 ToolError::Pixels(PixelError::InvalidOutput(_) | PixelError::Internal(_))
                 | ToolError::Model(_)
                 | ToolError::OutOfMemory(_)
-                | ToolError::Internal(_) => {
-                    "Something went wrong with this image on our side. You have not been charged."
-                }
+                | ToolError::Internal(_) => OUR_FAULT,
                 ToolError::Canceled => "The run was canceled. You have not been charged.",
             };
             (disposition, error.code(), detail)

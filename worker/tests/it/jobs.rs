@@ -244,6 +244,23 @@ async fn a_job_that_crashes_its_worker_fails_after_three_attempts_and_others_are
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_whose_result_the_database_refuses_fails_after_three_attempts(pool: PgPool) {
+    let services = Services::start(pool, 4).await;
+    sqlx::query("alter table results add constraint refuses_all check (false)")
+        .execute(&services.pool)
+        .await
+        .unwrap();
+    let job = services.submit().await;
+    let _worker = services.worker().start();
+    services.until(JobState::Failed, 1, TIMEOUT).await;
+    let failed = jobs::get(&services.pool, job).await.unwrap().unwrap();
+    assert_eq!((failed.attempt, failed.failure.unwrap().code.as_str()), (3, "internal_error"));
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
+    assert_eq!((ada.credits, ada.reserved), (20, 0));
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_stopping_worker_finishes_or_hands_back_its_jobs_without_counting_an_attempt(
     pool: PgPool,
 ) {
