@@ -15,8 +15,11 @@ use tokio_util::sync::CancellationToken;
 /// The pause before renewals that failed are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Returns how long a claim may take. After twice that, this process holds the job or will never know of it, and the lease
-/// still has a third to go.
+/// How long a claim may take to arrive in [`Leases`] after its answer did.
+const CLAIM_MARGIN: Duration = Duration::from_secs(1);
+
+/// Returns how long a claim may take. A little later, this process holds the job or will never know of it, and a lease of at
+/// least 6 s goes on for long enough to hand the job back.
 pub fn claim_timeout(lease: Duration) -> Duration {
     (lease / 3).clamp(Duration::from_secs(2), db::CALL_TIMEOUT)
 }
@@ -153,9 +156,8 @@ impl Leases {
                 lost.cancel();
             }
         }
-        for job in
-            jobs::release_unknown(pool, worker, &jobs, lease, 2 * claim_timeout(lease)).await?
-        {
+        let age = claim_timeout(lease) + CLAIM_MARGIN;
+        for job in jobs::release_unknown(pool, worker, &jobs, lease, age).await? {
             tracing::warn!(job.id = %job, "This worker had the lease of job {job} without running it; requeued it");
         }
         Ok(())

@@ -63,9 +63,12 @@ pub async fn hand_back(
     Ok(handed.rows_affected() == 1)
 }
 
-/// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or it could not record how
-/// the attempt ended. These are the jobs that are not in `held` and were claimed or renewed more than `age` ago, which must be
-/// longer than a claim may take. Like an outage, this uses up no attempt and makes no job a suspect, because the worker lives.
+/// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or the database was away
+/// when the attempt ended. These are the jobs that are not in `held` and were claimed or renewed more than `age` ago, which must
+/// be longer than a claim may take. Like an outage, this uses up no attempt and makes no job a suspect, because the worker
+/// lives.
+///
+/// A job whose row is locked waits for the next call: whoever cancels it, and hangs, must not hold up the worker's renewals.
 pub async fn release_unknown(
     pool: &PgPool,
     worker: WorkerId,
@@ -75,11 +78,17 @@ pub async fn release_unknown(
 ) -> sqlx::Result<Vec<JobId>> {
     let held: Vec<_> = held.iter().map(|id| id.uuid()).collect();
     let released = sqlx::query!(
-        r#"update jobs set state = 'queued', lease_owner = null, lease_until = null, run_after = now(),
+        r#"with unknown as (
+               select id from jobs
+               where lease_owner = $1 and state = 'running' and id <> all($2) and lease_until < now() + $3::interval
+                 and outages < $4
+               for update skip locked
+           )
+           update jobs set state = 'queued', lease_owner = null, lease_until = null, run_after = now(),
                            interruptions = interruptions + 1, outages = outages + 1
-           where lease_owner = $1 and state = 'running' and id <> all($2) and lease_until < now() + $3::interval
-             and outages < $4
-           returning id as "id: JobId", attempt"#,
+           from unknown
+           where jobs.id = unknown.id
+           returning jobs.id as "id: JobId", attempt"#,
         worker.uuid(),
         &held,
         db::interval(lease.saturating_sub(age)),
