@@ -46,7 +46,9 @@ pub async fn copy(pool: &PgPool, settings: &Settings) -> sqlx::Result<()> {
         "update webhooks w
          set url = c.url, description = c.description, events = c.events, credits_below = c.credits_below,
              secret = c.secret, old_secret = c.old_secret, old_secret_until = c.old_secret_until,
-             is_enabled = c.is_enabled, disabled_reason = c.disabled_reason
+             is_enabled = c.is_enabled, disabled_reason = c.disabled_reason,
+             -- As when its owner changes it.
+             failing_since = case when w.url = c.url and w.is_enabled = c.is_enabled then w.failing_since end
          from jsonb_populate_record(null::webhooks, $1) c where w.id = c.id",
         settings.row,
     )
