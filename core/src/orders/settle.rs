@@ -86,7 +86,8 @@ pub enum Outcome {
     Mismatch,
     /// The buyer's account was deleted before the payment. An operator should refund it.
     OwnerGone,
-    /// The order that we attached to the payment is not in the database, and cannot be placed again. An operator must decide.
+    /// The order that we attached to the payment is not in the database and cannot be placed again, or it has another checkout
+    /// page. An operator must decide.
     OrderMissing,
     /// The payment belongs to no order of ours.
     Unknown,
@@ -194,11 +195,12 @@ async fn settle_found(
 ) -> sqlx::Result<(Outcome, Option<OrderId>)> {
     let mut found = find(conn, payment).await?;
     if let (None, Some(missing), PaymentStatus::Paid) = (found, payment.order, payment.status) {
-        if !place_again(conn, missing, payment).await? {
-            tracing::error!(order.id = %missing, "Order {missing} was paid, but is not in the database; granting nothing");
+        place_again(conn, missing, payment).await?;
+        found = find(conn, payment).await?;
+        if found.is_none() {
+            tracing::error!(order.id = %missing, "Order {missing} was paid, but is missing or has another checkout page; granting nothing");
             return Ok((Outcome::OrderMissing, None));
         }
-        found = find(conn, payment).await?;
     }
     match found {
         Some(order) => Ok((settle_in(conn, order, payment).await?, found)),
@@ -206,42 +208,35 @@ async fn settle_found(
     }
 }
 
-/// Places an order that is missing, if the payment names an account and has the price of a pack. Returns false if the order
-/// is still missing.
+/// Places an order that is missing, if the payment names an account and has the price of a pack.
 async fn place_again(
     conn: &mut PgConnection,
     order: OrderId,
     payment: &Payment,
-) -> sqlx::Result<bool> {
+) -> sqlx::Result<()> {
     let pack = credits::PACKS.iter().find(|pack| {
         payment.amount_cents == Some(pack.amount_cents)
             && payment.currency.as_deref() == Some(pack.currency)
     });
-    if let (Some(buyer), Some(pack)) = (payment.buyer, pack) {
-        users::lock(conn, buyer).await?;
-        let placed = sqlx::query!(
-            "insert into orders (id, user_id, pack, credits, amount_cents, currency)
-             select $1, id, $3, $4, $5, $6 from users where id = $2
-             on conflict (id) do nothing",
-            order.uuid(),
-            buyer.uuid(),
-            i16::from(pack.number),
-            pack.credits,
-            pack.amount_cents,
-            pack.currency,
-        )
-        .execute(&mut *conn)
-        .await?;
-        if placed.rows_affected() == 1 {
-            tracing::warn!(order.id = %order, user.id = %buyer, "Placed order {order} again, which was missing");
-        }
-    }
-    sqlx::query_scalar!(
-        r#"select exists (select from orders where id = $1) as "exists!""#,
-        order.uuid()
+    let (Some(buyer), Some(pack)) = (payment.buyer, pack) else { return Ok(()) };
+    users::lock(conn, buyer).await?;
+    let placed = sqlx::query!(
+        "insert into orders (id, user_id, pack, credits, amount_cents, currency)
+         select $1, id, $3, $4, $5, $6 from users where id = $2
+         on conflict (id) do nothing",
+        order.uuid(),
+        buyer.uuid(),
+        i16::from(pack.number),
+        pack.credits,
+        pack.amount_cents,
+        pack.currency,
     )
-    .fetch_one(conn)
-    .await
+    .execute(conn)
+    .await?;
+    if placed.rows_affected() == 1 {
+        tracing::warn!(order.id = %order, user.id = %buyer, "Placed order {order} again, which was missing");
+    }
+    Ok(())
 }
 
 async fn settle_in(

@@ -113,7 +113,7 @@ async fn an_unpaid_or_mismatching_payment_grants_nothing(pool: PgPool) {
         assert_eq!(orders::settle(&pool, &wrong).await.unwrap(), Outcome::Mismatch);
     }
     let elsewhere = Payment { session: "cs_other".into(), ..payment(&order, PaymentStatus::Paid) };
-    assert_eq!(orders::settle(&pool, &elsewhere).await.unwrap(), Outcome::Unknown);
+    assert_eq!(orders::settle(&pool, &elsewhere).await.unwrap(), Outcome::OrderMissing);
     assert_eq!(credits_of(&pool, "ada").await, 20);
     // A payment that takes days, or that arrives after its checkout page closed, still counts.
     for early in [PaymentStatus::Unpaid, PaymentStatus::Expired, PaymentStatus::Failed] {
@@ -565,6 +565,9 @@ async fn a_payment_whose_order_cannot_be_placed_again_can_be_sent_again(pool: Pg
     .unwrap();
     assert_eq!(receive(&pool, "evt_1", PaymentEvent::Payment(paid())).await, Outcome::Granted);
     assert_eq!(credits_of(&pool, "ada").await, 75);
+    let other_page = Payment { session: "cs_other".into(), ..paid() };
+    let outcome = receive(&pool, "evt_2", PaymentEvent::Payment(other_page)).await;
+    assert_eq!(outcome, Outcome::OrderMissing, "somebody paid twice");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
