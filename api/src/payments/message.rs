@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use retouch_core::Id;
 use retouch_core::config::Secret;
+use retouch_core::credits::PACKS;
 use retouch_core::orders::{
     Message, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
@@ -68,6 +69,7 @@ struct Dispute {
     id: Text,
     payment_intent: Option<Reference>,
     amount: Option<i64>,
+    currency: Option<String>,
     status: String,
 }
 
@@ -190,7 +192,10 @@ fn dispute(
     dispute: Dispute,
     meaning: impl FnOnce(String, Option<i64>, &str) -> Option<ReversalEvent>,
 ) -> PaymentEvent {
-    let Dispute { id: Text(id), payment_intent, amount, status } = dispute;
+    let Dispute { id: Text(id), payment_intent, amount, currency, status } = dispute;
+    // The cardholder's bank may state it in another currency.
+    let is_ours = |currency| PACKS.iter().any(|pack| pack.currency == currency);
+    let amount = amount.filter(|_| currency.as_deref().is_some_and(is_ours));
     meaning(id, amount, &status)
         .map_or(PaymentEvent::Other, |event| reversal(payment_intent, event))
 }
@@ -238,4 +243,32 @@ fn object_of<T: DeserializeOwned>(object: Value) -> Result<T, MessageError> {
 fn malformed(error: &serde_json::Error) -> MessageError {
     // Without the text of the error, which may quote personal data.
     MessageError::Malformed(format!("{:?} at line {}", error.classify(), error.line()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_dispute_in_another_currency_is_one_of_the_whole_payment() {
+        for (currency, expected) in
+            [(Some("usd"), Some(465)), (Some("eur"), None), (None, None)]
+        {
+            let dispute = json!({
+                "id": "du_1", "payment_intent": "pi_1", "amount": 465, "currency": currency,
+                "status": "needs_response",
+            });
+            let event = payment_event("charge.dispute.created", dispute).unwrap();
+            let PaymentEvent::Reversal(Reversal {
+                event: ReversalEvent::DisputeOpened { amount_cents, .. },
+                ..
+            }) = event
+            else {
+                panic!("{event:?}");
+            };
+            assert_eq!(amount_cents, expected);
+        }
+    }
 }
