@@ -119,7 +119,7 @@ impl DecodeBudget {
     /// [`ApiError::Unprocessable`] if it exceeds the whole budget, [`ApiError::Unavailable`] if it is not free in time.
     pub async fn reserve(&self, bytes: u64, wait: Duration) -> Result<Memory, ApiError> {
         if !self.fits(bytes) {
-            let detail = "This image takes more memory than the server has for one. Please send it with fewer pixels.";
+            let detail = "This image needs more memory than the server allows for one image. Please send it with fewer pixels.";
             return Err(ApiError::Unprocessable(detail.into()));
         }
         let mib = bytes.div_ceil(MIB).max(1) as u32;

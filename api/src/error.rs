@@ -85,7 +85,7 @@ pub enum ApiError {
     MaskEmpty,
     /// 422: nothing stands out where somebody clicked.
     #[error(
-        "Nothing stands out there. Click somewhere else, draw a box around it, or use the brush."
+        "Nothing stands out there. Click somewhere else, draw a box around what you want, or use the brush."
     )]
     NothingFound,
     /// 422: the prompt is missing or too long.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes 20 pictures with known masks for `retouch-worker bench select`: cut-outs of photos over photos of other things.
+"""Writes 20 pictures with known masks for `retouch-worker bench select`: cutouts of photos over photos of other things.
 
-IS-Net computes a cut-out's alpha from its photo; from then on it is the truth, because the new picture is composed with
+IS-Net computes a cutout's alpha from its photo; from then on it is the truth, because the new picture is composed with
 it. The subject is scaled, mirrored and placed differently each time, with the light of its own photo and no shadow.
 
 Everything is CC0 or in the public domain: the photos of ui/examples (see ATTRIBUTION.md there), the astronaut of

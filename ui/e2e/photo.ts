@@ -77,7 +77,7 @@ export async function expectUpscaled(download: Download, factor: number) {
 }
 
 /** Checks that the download is a PNG of the photo's size with an opaque subject and a transparent background. */
-export async function expectCutOut(page: Page, download: Download) {
+export async function expectCutout(page: Page, download: Download) {
   expect(download.suggestedFilename()).toBe('downloaded_image.png');
   const { type, size: found, at } = await pictureOf(page, download, [face, wall]);
   expect([type, found]).toEqual(['png', `${size.width} × ${size.height}`]);

@@ -1,5 +1,5 @@
 import { expectAccessible } from './accessible';
-import { aPhoto, aPicture, expectCutOut } from './photo';
+import { aPhoto, aPicture, expectCutout } from './photo';
 import { pictureOf } from './pixel';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
@@ -25,7 +25,7 @@ test('a new user removes a background for 5 credits and downloads the result', {
 
   const downloading = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download' }).click();
-  await expectCutOut(page, await downloading);
+  await expectCutout(page, await downloading);
 
   // The result and the credits survive a reload.
   await page.reload();
@@ -33,7 +33,7 @@ test('a new user removes a background for 5 credits and downloads the result', {
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('a cut-out gets a color or a picture as background, in every format', async ({ page }) => {
+test('a cutout gets a color or a picture as background, in every format', async ({ page }) => {
   const wall = [330, 60] as const;
   const download = async (format: string) => {
     await page.getByRole('combobox', { name: 'Format' }).selectOption(format);

@@ -1,5 +1,5 @@
 import { expectAccessible } from './accessible';
-import { aPhoto, aPicture, expectCutOut, expectUpscaled } from './photo';
+import { aPhoto, aPicture, expectCutout, expectUpscaled } from './photo';
 import { pictureOf } from './pixel';
 import { expect, test } from './test';
 import { freeButton, freeUpscale } from './tool';
@@ -15,7 +15,7 @@ test.describe('a visitor', () => {
 
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click({ timeout: 90_000 });
-    await expectCutOut(page, await downloading);
+    await expectCutout(page, await downloading);
     await expect(freeButton(page)).toBeDisabled();
     await page.getByRole('button', { name: 'Background' }).click();
     await page.getByRole('radio', { name: 'Black' }).check({ force: true });

@@ -44,7 +44,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
 
     worker = Worker(options.binary, options.models_dir)
-    makers = {"cut-out": cut_out, "upscale": upscale, "fix": fix}
+    makers = {"cutout": cut_out, "upscale": upscale, "fix": fix}
     facts = []
     for kind, make in makers.items():
         for case in cases[kind]:
@@ -58,7 +58,7 @@ def main() -> None:
 def cut_out(worker: "Worker", case: dict) -> dict:
     before = photo_of(case)
     after, model = worker.run("remove-bg", before)
-    return facts_of("cut-out", case, pair(case, before, after), model)
+    return facts_of("cutout", case, pair(case, before, after), model)
 
 
 def upscale(worker: "Worker", case: dict) -> dict:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "src/features/examples"
-LISTS = {"cut-out": EXAMPLES / "cut-outs.json", "upscale": EXAMPLES / "upscales.json", "fix": EXAMPLES / "fixes.json"}
+LISTS = {"cutout": EXAMPLES / "cutouts.json", "upscale": EXAMPLES / "upscales.json", "fix": EXAMPLES / "fixes.json"}
 
 
 def write_facts(facts: list[dict], photos: dict, cases: dict) -> None:

@@ -197,7 +197,7 @@ fn file_name(result: &ResultImage, content_type: &str) -> String {
         _ => "png",
     };
     match (result.tool, result.factor) {
-        (ToolName::RemoveBackground, _) => format!("cut-out.{extension}"),
+        (ToolName::RemoveBackground, _) => format!("cutout.{extension}"),
         (ToolName::Upscale, Some(factor)) => format!("upscaled-{factor}x.{extension}"),
         (ToolName::Upscale, None) => format!("upscaled.{extension}"),
         (ToolName::MagicFix, _) => format!("magic-fix.{extension}"),

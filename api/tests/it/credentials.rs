@@ -198,7 +198,7 @@ async fn a_signed_address_of_a_users_result_gives_no_more_than_that_result(pool:
     let url = result["url"].as_str().unwrap();
     let (path, signature) = url.split_once('?').unwrap();
     assert_eq!(app.get(url).send().await.status, StatusCode::OK);
-    // The cut-out may be shared; this would draw the background that was removed.
+    // The cutout may be shared; this would draw the background that was removed.
     let blurred = json!({"format": "jpg", "background": {"blur": 1}}).to_string();
     let render = app.post(&format!("{path}/render?{signature}"));
     let answer = render.form(&[("options", blurred.as_bytes())]).send().await;

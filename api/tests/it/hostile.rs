@@ -232,7 +232,7 @@ async fn a_picture_beyond_all_memory_is_rejected(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--decode-memory-mib=9"]).await;
     let ada = app.token("ada");
     let upload = |picture: Vec<u8>| app.post("/api/images/upload").by(&ada).file(&picture).send();
-    let detail = "This image takes more memory than the server has for one. Please send it with fewer pixels.";
+    let detail = "This image needs more memory than the server allows for one image. Please send it with fewer pixels.";
     upload(png(2000, 1000)).await.is_problem(422, detail);
     assert_eq!(upload(png(64, 48)).await.status, StatusCode::CREATED);
 }

@@ -64,9 +64,9 @@ async fn a_result_is_saved_in_every_format_under_a_telling_name(pool: PgPool) {
     let cutout = made(&app, "ada", REMOVE, &cut).await;
     let upscaled = made(&app, "ada", UPSCALE, &large).await;
     for (result, query, kind, name) in [
-        (&cutout, "", "image/png", "cut-out.png"),
-        (&cutout, "?format=png&quality=3", "image/png", "cut-out.png"),
-        (&cutout, "?format=jpg", "image/jpeg", "cut-out.jpg"),
+        (&cutout, "", "image/png", "cutout.png"),
+        (&cutout, "?format=png&quality=3", "image/png", "cutout.png"),
+        (&cutout, "?format=jpg", "image/jpeg", "cutout.jpg"),
         (&upscaled, "?format=webp&quality=70", "image/webp", "upscaled-2x.webp"),
         (&upscaled, "?format=jpg&quality=100", "image/jpeg", "upscaled-2x.jpg"),
     ] {
@@ -158,7 +158,7 @@ async fn a_cutout_is_touched_up_cropped_and_put_on_a_background(pool: PgPool) {
         }])
     }));
     let touched = render(&app, "ada", &result, &json!({}), &[("touchUp", &touch_up)]).await;
-    assert_eq!(touched.header("content-disposition"), "attachment; filename=\"cut-out.png\"");
+    assert_eq!(touched.header("content-disposition"), "attachment; filename=\"cutout.png\"");
     let touched = picture(&touched);
     assert_eq!(touched.get_pixel(22, 12).0, [0; 4]);
     assert_eq!(touched.get_pixel(30, 12).0, [200, 10, 20, 255]);
@@ -300,7 +300,7 @@ async fn rendering_is_limited_in_memory_and_per_minute(pool: PgPool) {
     let result = made(&app, "ada", REMOVE, &cutout()).await;
     let large = json!({"crop": {"margin": 50, "aspect": "1:100"}});
     let refused = render(&app, "ada", &result, &large, &[]).await;
-    let detail = "This image takes more memory than the server has for one. Please send it with fewer pixels.";
+    let detail = "This image needs more memory than the server allows for one image. Please send it with fewer pixels.";
     refused.is_problem(422, detail);
     let jpg = format!("/api/results/{result}/file?format=jpg");
     for _ in 0..2 {

@@ -28,7 +28,7 @@ fn a_key_that_cannot_sign_is_refused_with_the_reason() {
     let authority = Authority::new("Example Ltd", now()).unwrap();
     assert!(
         matches!(refusal(&authority.certificate, &authority.key), KeyError::Trial(_)),
-        "an authority's certificate may not sign pictures"
+        "an authority's certificate is not allowed to sign pictures"
     );
 }
 

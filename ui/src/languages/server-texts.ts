@@ -21,7 +21,7 @@ export const sentences = [
   msg("We can't read this file as an image. Use PNG, JPEG, WebP, HEIC or AVIF."),
   msg('Image dimensions too big (Max {0}x{1})'),
   msg('This image is damaged or incomplete.'),
-  msg('Nothing stands out there. Click somewhere else, draw a box around it, or use the brush.'),
+  msg('Nothing stands out there. Click somewhere else, draw a box around what you want, or use the brush.'),
   msg('Failed to redirect to payment, please try again later'),
   msg('Something went wrong on our side. Please try again.'),
   msg('The service is starting or under maintenance. Please try again in a moment.'),
@@ -33,7 +33,7 @@ export const sentences = [
   msg('Storing the image took too long. Please try again.'),
   msg("We can't sign files at the moment. Please try again later."),
   msg('No worker can make a sample of this image right now. Try again later.'),
-  msg('This image takes more memory than the server has for one. Please send it with fewer pixels.'),
+  msg('This image needs more memory than the server allows for one image. Please send it with fewer pixels.'),
   msg('The file is empty.'),
   msg('The upload is incomplete or malformed.'),
   // api/src/rate_limits

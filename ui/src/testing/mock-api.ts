@@ -79,7 +79,7 @@ export class MockApi {
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
   /** The report on every picture. */
   verification: Verification = aVerification();
-  /** The file of every finished cut-out. */
+  /** The file of every finished cutout. */
   finished = new Blob(['finished']);
 
   private secrets = 0;

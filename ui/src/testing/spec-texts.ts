@@ -394,7 +394,7 @@ const tools: SpecScreen[] = [
     shows: [toast('Free background remove image already created'), disabled('Remove Bg')],
   },
   {
-    name: 'cut-outs that cannot be loaded',
+    name: 'cutouts that cannot be loaded',
     at: '/remove-background/image-1',
     as: 'user',
     api: withImage,

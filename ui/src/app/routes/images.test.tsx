@@ -294,7 +294,7 @@ describe('the sections of one image', () => {
   test('each shows the results of its tool, upscales with their factor', async () => {
     const api = Object.assign(new MockApi(), {
       images: [anImage()],
-      results: [aResult({ imageId: 'cut-out' })],
+      results: [aResult({ imageId: 'cutout' })],
       upscaled: [aResult({ imageId: 'twice', factor: 2 }), aResult({ imageId: 'four-times', factor: 4 })],
       fixed: [aResult({ prompt: 'remove the cup' })],
     });

@@ -346,7 +346,7 @@ describe('using a result in another tool', () => {
     expect(screen.getByRole('button', { name: 'Use in Magic Fix' })).toBeEnabled();
   });
 
-  test('a cut-out has no background left to remove', async () => {
+  test('a cutout has no background left to remove', async () => {
     open(withImage({ results: [aResult()] }), '/remove-background/image-1');
     expect((await steps()).map(({ textContent }) => textContent)).toEqual([
       'Use in Magic Fix',

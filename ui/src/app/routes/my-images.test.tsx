@@ -46,9 +46,9 @@ describe('names', () => {
     const [source, made] = named('cat.jpg', 'cat (cut out).png') as [Image, Image];
     made.madeFrom = { resultId: 'result-1', imageId: 'cat.jpg', tool: 'remove-background' };
     const { router } = open([made, source]);
-    expect(await screen.findByText('Made from a cut-out')).toBeVisible();
+    expect(await screen.findByText('Made from a cutout')).toBeVisible();
     await userEvent.click(screen.getByRole('link', { name: 'Select cat (cut out).png' }));
-    expect(await screen.findByText(/^Made from a cut-out of/)).toBeVisible();
+    expect(await screen.findByText(/^Made from a cutout of/)).toBeVisible();
     await userEvent.click(screen.getByRole('link', { name: 'this image' }));
     await waitFor(() => expect(router.state.location.pathname).toBe('/images/cat.jpg'));
   });

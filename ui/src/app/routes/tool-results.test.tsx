@@ -172,7 +172,7 @@ test('a large result shows its preview, and the whole picture when enlarged', as
   expect(shown()).toBe('/api/files/a');
 });
 
-describe('finishing a cut-out', () => {
+describe('finishing a cutout', () => {
   const background = async () => (await picture()).parentElement?.style.background ?? '';
   const plain = { quality: 90, background: null, shadow: null, crop: null };
   const choose = async (label: string, option: string) =>
@@ -180,9 +180,9 @@ describe('finishing a cut-out', () => {
   const slide = (name: string, value: number) =>
     fireEvent.change(screen.getByRole('slider', { name }), { target: { value } });
 
-  /** Draws over the middle of the cut-out. */
+  /** Draws over the middle of the cutout. */
   async function touchUp() {
-    const surface = await screen.findByRole('application', { name: /Cut-out to touch up/ });
+    const surface = await screen.findByRole('application', { name: /Cutout to touch up/ });
     fireEvent.pointerDown(surface, { pointerId: 1, clientX: 100, clientY: 100, button: 0, buttons: 1 });
     fireEvent.pointerMove(surface, { pointerId: 1, clientX: 200, clientY: 120, buttons: 1 });
     fireEvent.pointerUp(surface, { pointerId: 1, clientX: 200, clientY: 120 });

@@ -7,7 +7,7 @@ export const magicFix: Tool = {
   name: 'magic-fix',
   icon: 'magic',
   pagePath: paths.magic,
-  isCutOut: false,
+  isCutout: false,
   limit: 'maxDimension',
   resultsPath: '/api/magic-images/{imageId}',
   resultsKey: queryKeys.magicImages,

@@ -7,7 +7,7 @@ export const removeBackground: EditingTool = {
   name: 'remove-background',
   icon: 'cutout',
   pagePath: paths.removeBackground,
-  isCutOut: true,
+  isCutout: true,
   limit: 'maxDimension',
   paid: [{ path: '/api/rmbg-images/remove-bg-ai', factor: null, label: msg('Remove Bg AI') }],
   free: { path: '/api/rmbg-images/remove-bg-free', factor: null, label: msg('Remove Bg') },

@@ -10,7 +10,7 @@ export type Tool = {
   /** The path of its start page; followed by an image id, the path of its page for that image. */
   pagePath: string;
   /** Whether its results are transparent and can have a backdrop. */
-  isCutOut: boolean;
+  isCutout: boolean;
   /** The installation limit on width and height that applies. */
   limit: Extract<keyof Config['limits'], 'maxDimension' | 'maxUpscaleDimension'>;
   resultsPath: ResultsPath;

@@ -7,7 +7,7 @@ export const upscale: EditingTool = {
   name: 'upscale',
   icon: 'upscale',
   pagePath: paths.upscale,
-  isCutOut: false,
+  isCutout: false,
   limit: 'maxUpscaleDimension',
   paid: [
     { path: '/api/upscale/upscale-ai-2', factor: 2, label: msg('Upscale 2X') },

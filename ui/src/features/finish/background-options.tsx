@@ -39,7 +39,7 @@ const ringStyle = (isChosen: boolean) =>
 const firstGradient = { from: '#e0e7ff', to: '#fce7f3', angle: 180 };
 const FIRST_BLUR = 2;
 
-/** Chooses the background of a cut-out. The download includes it. */
+/** Chooses the background of a cutout. The download includes it. */
 export default function BackgroundOptions(props: BackgroundOptionsProps) {
   const { limits } = useConfig();
   const { background, onBackground, isSimple = false } = props;

@@ -9,7 +9,7 @@ import { ShadowOptions } from './shadow-options';
 import { TouchUpToolbar } from './touch-up-toolbar';
 import type { Finish, TouchUp } from './use-finish';
 
-/** Finishes a cut-out: touch-up, background, shadow and crop. The download includes them. */
+/** Finishes a cutout: touch-up, background, shadow and crop. The download includes them. */
 export default function FinishPanel({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
   const { look, setLook } = finish;
   const { isTouchingUp } = finish;

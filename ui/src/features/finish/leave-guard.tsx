@@ -25,9 +25,7 @@ export default function LeaveGuard() {
     <Suspense>
       <ConfirmDialog
         title={t('Leave without the touch-up?')}
-        text={t(
-          'Your brush strokes on this cut-out are not saved. To keep them, download the picture first.',
-        )}
+        text={t('Your brush strokes on this cutout are not saved. To keep them, download the picture first.')}
         action={t('Leave')}
         onConfirm={() => {
           isLeaving.current = true;

@@ -16,18 +16,18 @@ type LookPreviewProps = {
   strokes: Stroke[];
 };
 
-/** The finished cut-out, drawn in the browser. */
+/** The finished cutout, drawn in the browser. */
 export default function LookPreview(props: LookPreviewProps) {
   const { url, originalUrl, alt, width, height, look, strokes } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const { background } = look;
-  const cutOut = usePicture(url);
+  const cutout = usePicture(url);
   const needsOriginal = (background && 'blur' in background) || strokes.some(({ kind }) => kind === 'paint');
   const original = usePicture(needsOriginal ? originalUrl : null);
   const behind = usePicture(background && 'url' in background ? background.url : null);
   const pictures = useMemo(
-    () => cutOut.picture && { cutOut: cutOut.picture, original: original.picture, picture: behind.picture },
-    [cutOut.picture, original.picture, behind.picture],
+    () => cutout.picture && { cutout: cutout.picture, original: original.picture, picture: behind.picture },
+    [cutout.picture, original.picture, behind.picture],
   );
 
   useEffect(() => {
@@ -54,7 +54,7 @@ export default function LookPreview(props: LookPreviewProps) {
           className="checkerboard w-[min(100cqw,100cqh*var(--ratio,0))]"
         />
       </div>
-      <PictureWait pictures={[cutOut, original, behind]} />
+      <PictureWait pictures={[cutout, original, behind]} />
     </>
   );
 }

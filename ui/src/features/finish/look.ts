@@ -1,4 +1,4 @@
-// The finish of a cut-out. The API renders the file from the same values that the preview is drawn from.
+// The finish of a cutout. The API renders the file from the same values that the preview is drawn from.
 /** `url` is the object URL of `picture`. `blur` blurs the original: the standard deviation in percent of its longer side. */
 export type Background =
   | { color: string }

@@ -3,15 +3,15 @@ import type { ImageSize } from '@/lib/image-size';
 import { readableCanvas } from '@/lib/readable-canvas';
 import { boxOfSubject, cropBox, type Rectangle } from './crop-box';
 import type { Background, Gradient, Look } from './look';
-import { type CutOutPictures, paintCutOut } from './paint-cut-out';
+import { type CutoutPictures, paintCutout } from './paint-cutout';
 
-type LookPictures = CutOutPictures & { picture: HTMLImageElement | null };
+type LookPictures = CutoutPictures & { picture: HTMLImageElement | null };
 
 /** The longer side of the preview, in pixels. */
 const MAX_SIDE = 1200;
 
 /**
- * Draws the finished cut-out, smaller than the file will be. Approximate where the file is exact: the subject's edge is
+ * Draws the finished cutout, smaller than the file will be. Approximate where the file is exact: the subject's edge is
  * found in the smaller picture, and browsers blur a little differently from the server.
  */
 export function paintLook(
@@ -24,7 +24,7 @@ export function paintLook(
   const scale = Math.min(1, MAX_SIDE / Math.max(size.x, size.y));
   const layer = readableCanvas(size.x * scale, size.y * scale);
   layer.context.scale(scale, scale);
-  paintCutOut(layer.context, pictures, strokes, size);
+  paintCutout(layer.context, pictures, strokes, size);
   const { width, height } = layer.canvas;
   const { data } = layer.context.getImageData(0, 0, width, height);
   const whole = { x: 0, y: 0, width, height };

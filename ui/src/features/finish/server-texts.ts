@@ -1,6 +1,6 @@
 import { msg } from '@/lib/translate';
 
-/** Why the API cannot finish a cut-out, as in `src/languages/server-texts.ts`. */
+/** Why the API cannot finish a cutout, as in `src/languages/server-texts.ts`. */
 export const sentences = [
   // pixels/src/finish/error.rs
   msg('Nothing is left of the subject, so there is nothing to crop to.'),

@@ -8,7 +8,7 @@ import { useShortcuts } from '@/features/mask/use-shortcuts';
 import { classNames } from '@/lib/class-names';
 import type { ImageSize } from '@/lib/image-size';
 import { t } from '@/lib/translate';
-import { paintCutOut } from './paint-cut-out';
+import { paintCutout } from './paint-cutout';
 import { brushSizes, type Finish, type TouchUp } from './use-finish';
 import { usePicture } from './use-picture';
 
@@ -22,7 +22,7 @@ type TouchUpSurfaceProps = {
   size: ImageSize;
 };
 
-/** The cut-out, to erase from it and to restore the original. */
+/** The cutout, to erase from it and to restore the original. */
 export default function TouchUpSurface({ finish, touchUp, result, original, size }: TouchUpSurfaceProps) {
   const { brush, changeBrush } = finish;
   const editor = useRef<HTMLDivElement>(null);
@@ -31,7 +31,7 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
   // Full pixels only where they can be seen.
   const urlOf = ({ url, previewUrl }: Source) => (control.isFitted && previewUrl) || url;
   const awaited = [usePicture(urlOf(result)), usePicture(urlOf(original))] as const;
-  const [{ picture: cutOut }, { picture: restored }] = awaited;
+  const [{ picture: cutout }, { picture: restored }] = awaited;
   useWheelZoom(frame, control);
   const isSpaceDown = useShortcuts(editor, {
     undo: touchUp.undo,
@@ -55,7 +55,7 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
   const { x, y } = size;
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
-    if (!canvas.current || !context || !placement || !cutOut) return;
+    if (!canvas.current || !context || !placement || !cutout) return;
     const { box, view } = placement;
     const density = window.devicePixelRatio || 1;
     canvas.current.width = Math.round(box.width * density);
@@ -63,8 +63,8 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
     const scale = view.scale * density;
     context.setTransform(scale, 0, 0, scale, view.x * density, view.y * density);
     const shown = activeStroke ? [...strokes, activeStroke] : strokes;
-    paintCutOut(context, { cutOut, original: restored }, shown, { x, y });
-  }, [placement, cutOut, restored, strokes, activeStroke, x, y]);
+    paintCutout(context, { cutout, original: restored }, shown, { x, y });
+  }, [placement, cutout, restored, strokes, activeStroke, x, y]);
 
   useEffect(() => {
     frame.current?.focus({ preventScroll: true });
@@ -80,7 +80,7 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
         tabIndex={0}
         aria-label={t(
-          'Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke, Escape closes',
+          'Cutout to touch up: arrow keys move the brush, Enter starts and ends a stroke, Escape closes',
         )}
         onContextMenu={(event) => event.preventDefault()}
         {...handlers}

@@ -15,10 +15,10 @@ import type { FreeResult } from './use-free-run';
 const loadOptions = () => import('@/features/finish/background-options');
 const BackgroundOptions = lazyWithRetry(loadOptions);
 
-type FreeResultViewProps = { result: FreeResult; alt: string; original: string | null; isCutOut: boolean };
+type FreeResultViewProps = { result: FreeResult; alt: string; original: string | null; isCutout: boolean };
 
 /** A visitor's result. It belongs to nobody: its signed URL is what allows its download. */
-export default function FreeResultView({ result, alt, original, isCutOut }: FreeResultViewProps) {
+export default function FreeResultView({ result, alt, original, isCutout }: FreeResultViewProps) {
   const queryClient = useQueryClient();
   const [view, setView] = useState<View>('result');
   const [background, setBackground] = useState<Background | null>(null);
@@ -37,7 +37,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
       />
       <div className="@container grid gap-3">
         <DownloadControl fileOf={(format) => sharedResultFile(queryClient, result, background, format)}>
-          {isCutOut && (
+          {isCutout && (
             <PanelButton
               name={t('Background')}
               background={background}

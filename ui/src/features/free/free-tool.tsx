@@ -114,7 +114,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
               result={run.result}
               alt={t(tool.texts.result)}
               original={original}
-              isCutOut={tool.isCutOut}
+              isCutout={tool.isCutout}
             />
           </Suspense>
         ) : chosen ? (

@@ -5,14 +5,14 @@ import { aConfig, aModel } from '@/testing/builders';
 import { isMoreWithAccount } from './more-with-account';
 
 describe('an account', () => {
-  const cutOut = () => {
+  const cutout = () => {
     const found = aConfig().tools.find(({ tool }) => tool === 'remove-background');
     if (!found) throw new Error('no remove-background');
     return found;
   };
 
   test('adds a model of its own, or another factor', () => {
-    const twoModels = cutOut();
+    const twoModels = cutout();
     twoModels.models = { ...twoModels.models, allFree: [aModel('small')], allPaid: [aModel('large')] };
     expect(isMoreWithAccount(removeBackground, twoModels)).toBe(true);
 
@@ -22,7 +22,7 @@ describe('an account', () => {
   });
 
   test('adds nothing while no worker serves paid runs', () => {
-    expect(isMoreWithAccount(removeBackground, { ...cutOut(), available: false })).toBe(false);
-    expect(isMoreWithAccount(upscale, { ...cutOut(), available: false })).toBe(false);
+    expect(isMoreWithAccount(removeBackground, { ...cutout(), available: false })).toBe(false);
+    expect(isMoreWithAccount(upscale, { ...cutout(), available: false })).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ export function shortImageName({ name, createdAt }: Image): string {
 }
 
 const origins: Record<ToolName, Message> = {
-  'remove-background': msg('Made from a cut-out'),
+  'remove-background': msg('Made from a cutout'),
   upscale: msg('Made from an upscale'),
   'magic-fix': msg('Made from a fix'),
 };

@@ -1,4 +1,4 @@
-import cutOuts from '@/features/examples/cut-outs.json';
+import cutouts from '@/features/examples/cutouts.json';
 import FixTabs from '@/features/examples/fix-tabs';
 import upscales from '@/features/examples/upscales.json';
 import { t } from '@/lib/translate';
@@ -13,9 +13,9 @@ export function Examples() {
       <ExampleSection texts={sections.magicFix}>
         <FixTabs label={t('Examples of Magic Fix')} />
       </ExampleSection>
-      <ExampleSection texts={sections.cutOuts} isRaised>
+      <ExampleSection texts={sections.cutouts} isRaised>
         <div className="grid gap-6 md:grid-cols-3">
-          {cutOuts.map((example) => (
+          {cutouts.map((example) => (
             <ExampleFigure key={example.id} example={example} />
           ))}
         </div>

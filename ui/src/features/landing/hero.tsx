@@ -14,7 +14,7 @@ export function Hero() {
         <div className="min-w-0">
           <h1 className="text-2xl font-bold md:text-3xl">{t('AI Image Editing Made Simple')}</h1>
           <p className="mt-4 max-w-xl text-lg text-soft">
-            {t('Clean cut-outs, larger images and repaired details, by AI models that run on this server.')}
+            {t('Clean cutouts, larger images and repaired details, by AI models that run on this server.')}
           </p>
           {/* Reserves the space while the session loads, so that nothing below shifts. */}
           <div className="mt-8 grid min-h-12 content-start">

@@ -1,5 +1,5 @@
 import { Tabs } from '@/components/tabs';
-import cutOuts from '@/features/examples/cut-outs.json';
+import cutouts from '@/features/examples/cutouts.json';
 import { ExampleComparison } from '@/features/examples/example-comparison';
 import fixes from '@/features/examples/fixes.json';
 import upscales from '@/features/examples/upscales.json';
@@ -9,7 +9,7 @@ const removal = fixes.find(({ id }) => id === 'remove');
 
 const previews = [
   { title: msg('Magic Fix'), example: removal, prompt: removal?.prompt },
-  { title: msg('Remove Background'), example: cutOuts[0] },
+  { title: msg('Remove Background'), example: cutouts[0] },
   { title: msg('Upscale image'), example: upscales[0] },
 ];
 

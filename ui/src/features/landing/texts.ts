@@ -20,7 +20,7 @@ export const sections = {
       'Paint over part of an image and say what should happen there. With an exact mask, no pixel outside it changes; without, the result blends in a few pixels beyond it.',
     ),
   },
-  cutOuts: {
+  cutouts: {
     tool: 'remove-background',
     to: paths.removeBackground,
     title: msg('AI-Powered Background Removal'),

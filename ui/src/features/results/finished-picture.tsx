@@ -11,7 +11,7 @@ const TouchUpSurface = lazyWithRetry(() => import('@/features/finish/touch-up-su
 
 type Original = { url: string; previewUrl?: string | null };
 
-/** The brush over a cut-out, while it is being touched up. */
+/** The brush over a cutout, while it is being touched up. */
 export function touchUpOf(finish: Finish, result: Result, original: Original) {
   if (!finish.isTouchingUp) return undefined;
   return (
@@ -37,7 +37,7 @@ export type Finished = {
   isCropped: boolean;
 };
 
-/** The finished cut-out; undefined if the picture itself and a CSS background show it. */
+/** The finished cutout; undefined if the picture itself and a CSS background show it. */
 export function finishedPictureOf(
   finish: Finish,
   result: Result,

@@ -10,12 +10,12 @@ import { t } from '@/lib/translate';
 /** A tool that a result can be used in, and why not if it is impossible. */
 type NextTool = { tool: Tool; reason: string | null };
 
-/** Returns the tools that can edit a result of `from`. A cut-out has no background left to remove. */
+/** Returns the tools that can edit a result of `from`. A cutout has no background left to remove. */
 export function nextTools({ tools, limits }: Config, from: Tool, result: Result): NextTool[] {
   const { width, height } = result;
   return [magicFix, removeBackground, upscale]
     .filter((tool) => tools.some((offer) => offer.tool === tool.name && offer.available))
-    .filter((tool) => !(tool.isCutOut && from.isCutOut))
+    .filter((tool) => !(tool.isCutout && from.isCutout))
     .map((tool) => {
       const limit = limits[tool.limit];
       const isPossible = !isTooBig({ x: width, y: height }, limit);

@@ -23,7 +23,7 @@ type RenderedPictureProps = {
   onFailed: () => void;
 };
 
-/** Shows the file that a download of the finished cut-out would be. */
+/** Shows the file that a download of the finished cutout would be. */
 export default function RenderedPicture(props: RenderedPictureProps) {
   const { result, look, strokes, children, onFailed } = props;
   const queryClient = useQueryClient();

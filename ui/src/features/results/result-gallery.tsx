@@ -84,18 +84,18 @@ export function ResultGallery(props: ResultGalleryProps) {
         }}
         background={backgroundCss(finish.look.background)}
         finished={
-          tool.isCutOut
+          tool.isCutout
             ? finishedPictureOf(finish, selected, original, t(tool.texts.result), () => setView('result'))
             : undefined
         }
-        editor={tool.isCutOut && touchUpOf(finish, selected, original)}
+        editor={tool.isCutout && touchUpOf(finish, selected, original)}
         progress={progress}
         note={props.describe?.(selected)}
       />
       <ResultStrip results={results} selectedId={selected.imageId} onSelect={onSelect} />
       <ResultToolbar
         result={selected}
-        finish={tool.isCutOut ? finish : null}
+        finish={tool.isCutout ? finish : null}
         isDeleting={isDeleting}
         onDelete={() => {
           finish.setTouchingUp(false);

@@ -24,7 +24,7 @@ const problems = new Map<string, Message>([
   ['claim.cbor.invalid', unreadable],
   ['claimSignature.missing', msg('There is no signature.')],
   ['claimSignature.mismatch', unfit],
-  ['signingCredential.invalid', msg('The certificate may not sign pictures.')],
+  ['signingCredential.invalid', msg('The certificate is not allowed to sign pictures.')],
   ['signingCredential.expired', msg('The certificate had expired, or was not valid yet.')],
   ['signingCredential.ocsp.revoked', msg('The certificate was revoked.')],
   ['claimSignature.outsideValidity', msg('The certificate had expired, or was not valid yet.')],

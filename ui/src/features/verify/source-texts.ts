@@ -4,7 +4,7 @@ import { type Message, msg } from '@/lib/translate';
 const sources = new Map<string, Message>([
   ['trainedAlgorithmicMedia', msg('AI made this picture')],
   ['compositeWithTrainedAlgorithmicMedia', msg('AI made parts of this picture')],
-  ['algorithmicMedia', msg('A program made this picture, without AI')],
+  ['algorithmicMedia', msg('Software made this picture without AI')],
   ['compositeSynthetic', msg('A program made parts of this picture')],
   ['algorithmicallyEnhanced', msg('A program enhanced this picture without generating content')],
   ['dataDrivenMedia', msg('A program drew this picture from data')],

@@ -2,22 +2,22 @@ import type { Stroke } from '@/features/mask/marks';
 import type { ImageSize } from '@/lib/image-size';
 import { softLayers } from './soft-brush';
 
-/** The cut-out and, if strokes restore from it, its original. Either may be a smaller copy. */
-export type CutOutPictures = { cutOut: HTMLImageElement; original: HTMLImageElement | null };
+/** The cutout and, if strokes restore from it, its original. Either may be a smaller copy. */
+export type CutoutPictures = { cutout: HTMLImageElement; original: HTMLImageElement | null };
 
 /**
- * Draws the cut-out with its touch-up, in pixels of the result: the context's transform decides where. Where soft rims
+ * Draws the cutout with its touch-up, in pixels of the result: the context's transform decides where. Where soft rims
  * of different strokes overlap, the file may differ by a shade: it has one value per pixel.
  */
-export function paintCutOut(
+export function paintCutout(
   context: CanvasRenderingContext2D,
-  { cutOut, original }: CutOutPictures,
+  { cutout, original }: CutoutPictures,
   strokes: Stroke[],
   size: ImageSize,
 ) {
   context.globalCompositeOperation = 'source-over';
   context.globalAlpha = 1;
-  context.drawImage(cutOut, 0, 0, size.x, size.y);
+  context.drawImage(cutout, 0, 0, size.x, size.y);
   if (strokes.length === 0) return;
   context.lineCap = 'round';
   context.lineJoin = 'round';
