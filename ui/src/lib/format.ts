@@ -1,14 +1,23 @@
 import type { Count } from './api-types';
-import { currentLocale, formatNumber, plural, t } from './translate';
+import { currentLocale, plural, t } from './translate';
 
+/** Megabytes have 1024 × 1024 bytes, as in the limits of uploads and accounts. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
-  if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
+  if (bytes < 1_000_000) return formatUnit(bytes / 1_000, 'kilobyte', 0);
   const mb = bytes / (1024 * 1024);
-  return mb < 1024 ? `${oneDecimal(mb)} MB` : `${oneDecimal(mb / 1024)} GB`;
+  return mb < 1024 ? formatUnit(mb, 'megabyte', 1) : formatUnit(mb / 1024, 'gigabyte', 1);
 }
 
-const oneDecimal = (value: number) => formatNumber(Number(value.toFixed(1)));
+function formatUnit(value: number, unit: string, maximumFractionDigits: number): string {
+  const options = { style: 'unit', unit, maximumFractionDigits, useGrouping: false } as const;
+  return value.toLocaleString(currentLocale(), options);
+}
+
+/** A text in the quotation marks of the language. */
+export function quoted(text: string): string {
+  return t('“{text}”', { text });
+}
 
 export function formatMoney(amount: number, currency: string): string {
   const whole = amount % 100 === 0;

@@ -1,3 +1,4 @@
+import { quoted } from '@/lib/format';
 import { dataText, t } from '@/lib/translate';
 import { ExampleComparison, type ExamplePair } from './example-comparison';
 import { pictureUrl } from './picture-url';
@@ -33,7 +34,7 @@ export function FixExample({ example }: { example: Fix }) {
             />
             <figcaption className="min-w-0 flex-1 text-sm text-soft">
               {t('Mark it, and say')}
-              <strong className="block text-base text-ink">{`“${prompt}”`}</strong>
+              <strong className="block text-base text-ink">{quoted(prompt)}</strong>
             </figcaption>
           </figure>
           <p className="text-sm text-soft">

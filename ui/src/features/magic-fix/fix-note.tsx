@@ -1,4 +1,5 @@
 import type { Result } from '@/lib/api-types';
+import { quoted } from '@/lib/format';
 import { type Message, msg, t } from '@/lib/translate';
 
 const verbs: Record<NonNullable<Result['mode']>, Message> = {
@@ -13,7 +14,7 @@ const verbs: Record<NonNullable<Result['mode']>, Message> = {
 export function FixNote({ result }: { result: Result }) {
   return (
     <div className="mt-3 grid gap-1">
-      {result.prompt && <p className="font-semibold">{`“${result.prompt}”`}</p>}
+      {result.prompt && <p className="font-semibold">{quoted(result.prompt)}</p>}
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-soft">
         {result.mode && t(verbs[result.mode])}
         {result.demo && (

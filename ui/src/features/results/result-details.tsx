@@ -1,4 +1,4 @@
-import { formatBytes, credits as formatCredits, formatDuration } from '@/lib/format';
+import { formatBytes, credits as formatCredits, formatDuration, quoted } from '@/lib/format';
 import { currentLocale, t } from '@/lib/translate';
 import type { DisplayedResult } from './displayed-result';
 
@@ -26,7 +26,7 @@ function rowsOf(result: DisplayedResult): [name: string, value: string][] {
     [t('Ran on'), device && (devices[device] ?? device)],
     [t('Time'), durationMs !== undefined && formatDuration(durationMs)],
     [t('Price'), credits === 0 ? t('Free') : formatCredits(credits)],
-    [t('Prompt'), prompt && `“${prompt}”`],
+    [t('Prompt'), prompt && quoted(prompt)],
     [
       t('Created'),
       createdAt &&

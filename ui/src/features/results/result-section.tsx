@@ -4,6 +4,7 @@ import { ConfirmButton } from '@/components/confirm-button';
 import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Tool } from '@/features/catalog/tool';
+import { quoted } from '@/lib/format';
 import { t } from '@/lib/translate';
 import { useDeleteResult } from './delete-result';
 import { FactorBadge } from './factor-badge';
@@ -54,7 +55,9 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
                 )}
               </div>
               {result.prompt && (
-                <p className="truncate text-xs text-soft" title={result.prompt}>{`“${result.prompt}”`}</p>
+                <p className="truncate text-xs text-soft" title={result.prompt}>
+                  {quoted(result.prompt)}
+                </p>
               )}
               <ConfirmButton
                 variant="danger"
