@@ -17,6 +17,7 @@ class KeepsDependencies(unittest.TestCase):
         for patch in (
             mock.patch.dict(os.environ, RETOUCH_COMPILED=str(self.kept)),
             mock.patch.object(compiled, "inputs", lambda: self.inputs),
+            mock.patch.object(compiled, "REPO", self.place),
         ):
             patch.start()
             self.addCleanup(patch.stop)
@@ -44,6 +45,23 @@ class KeepsDependencies(unittest.TestCase):
         copied = self.place / "two" / "target" / "release"
         self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib"})
         self.assertEqual((copied / "deps/libserde-1.rlib").stat().st_mtime, 1_000)
+
+    def test_resample_is_kept_and_compiled_only_when_it_changes(self):
+        source = self.place / compiled.RESAMPLE_SOURCES / "src/lib.rs"
+        source.parent.mkdir(parents=True)
+        source.write_text("first")
+        built = ["deps/libretouch_resample-1.rlib", ".fingerprint/retouch-resample-1/lib", "deps/libretouch_pixels-2.rlib"]
+        with self.clone("one", *built):
+            compiled.keep()
+        for clone, text, is_fresh in [("two", "first", True), ("three", "second", False)]:
+            source.write_text(text)
+            with self.clone(clone):
+                compiled.restore()
+            self.assertEqual(self.files_in(self.place / clone / "target/release"), set(built[:2]))
+            self.assertEqual(source.stat().st_mtime == compiled.LONG_AGO, is_fresh)
+        with self.clone("four", *built[:2]):
+            compiled.keep()
+        self.assertEqual((self.kept / "release" / built[0]).read_text(), "four")
 
     def test_only_what_rustc_replaces_is_linked(self):
         with self.clone("one", "deps/libserde-1.rlib", "deps/libserde-1.rmeta", "deps/serde-1.d", ".fingerprint/serde-1/lib"):
