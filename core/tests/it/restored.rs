@@ -156,7 +156,11 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
         assert_eq!(webhook_row(&pool, id).await, webhook_row(&lost, id).await);
         let failing = "select failing_since is not null from webhooks where id = $1";
         let failing = sqlx::query_scalar::<_, bool>(failing).bind(id.uuid());
-        assert_eq!(failing.fetch_one(&pool).await.unwrap(), fails, "another address has not failed");
+        assert_eq!(
+            failing.fetch_one(&pool).await.unwrap(),
+            fails,
+            "another address has not failed"
+        );
     }
     let sent = webhooks::deliveries(&pool, off, None, 10).await.unwrap();
     assert_eq!(sent[0].state, DeliveryState::Failed);
