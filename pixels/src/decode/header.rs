@@ -230,6 +230,10 @@ fn webp(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     let (width, height) = decoder.dimensions();
     // Reading the tables takes time.
     check_size(width, height, limits)?;
+    // The decoder compares the size of a lossy stream with the picture's only after decoding it.
+    if webp_chunks::lossy_sizes(bytes).any(|(w, h)| w > width || h > height) {
+        return Err(unreadable("it is damaged"));
+    }
     let has_alpha = decoder.color_type() == ColorType::Rgba8;
     // Bytes per pixel, doubled: the samples; brightness and color of the lossy codec (1.5); a lossless picture (4),
     // whose green channel (1) is the alpha of a lossy one; a frame (4) and the canvas (4) of an animation.

@@ -53,6 +53,22 @@ pub(super) fn chunks_of(mut rest: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     })
 }
 
+/// Returns the width and height of each lossy stream, in the picture itself and in frames (RFC 6386, 9.1).
+pub(super) fn lossy_sizes(webp: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    let streams = chunks(webp).flat_map(|chunk| {
+        let is_frame = chunk.name == *b"ANMF";
+        let frame = chunk.rest.get(16..).filter(|_| is_frame).unwrap_or_default();
+        // The stream of a frame may follow its transparency.
+        std::iter::once(chunk).chain(chunks_of(frame).take(2))
+    });
+    streams.filter(|chunk| chunk.name == *b"VP8 ").filter_map(|chunk| {
+        let (_, start) = chunk.rest.split_first_chunk::<3>()?;
+        let [a, b, c, d] = *start.strip_prefix(b"\x9d\x01\x2a")?.first_chunk()?;
+        let side = |bytes| u32::from(u16::from_le_bytes(bytes) & 0x3fff);
+        Some((side([a, b]), side([c, d])))
+    })
+}
+
 /// Returns the contents of the first chunk of this type in an extended file, if they are whole.
 pub(super) fn extension(webp: &[u8], name: [u8; 4]) -> Option<&[u8]> {
     chunks(webp).skip(1).find(|chunk| chunk.name == name)?.whole()

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use image::{DynamicImage, ImageFormat};
-use retouch_pixels::decode::{check_still, decode};
+use retouch_pixels::decode::{Header, check_still, decode};
 use retouch_pixels::{Limits, PixelError};
 
 use super::fixture;
@@ -65,6 +65,44 @@ fn a_file_of_nothing_but_chunks_is_refused_at_once() {
         let took = started.elapsed();
         assert!(error.to_string().ends_with("it has too many chunks"), "{error}");
         assert!(took < Duration::from_millis(10), "it took {took:?}");
+    }
+}
+
+#[test]
+fn a_webp_whose_stream_is_larger_than_its_picture_is_refused_by_its_header() {
+    let gray = vec![128; 2000 * 1500 * 3];
+    let file = webp::Encoder::from_rgb(&gray, 2000, 1500).encode_simple(false, 1.0).unwrap();
+    let stream = &file[12..];
+    assert!(stream.starts_with(b"VP8 "));
+    let chunk = |name: &[u8; 4], parts: &[&[u8]]| {
+        let data = parts.concat();
+        [name, &(data.len() as u32).to_le_bytes()[..], &data].concat()
+    };
+    let sides = |side: u32| (side - 1).to_le_bytes();
+    // Extended files of this size: a still picture, one with transparency, and an animation.
+    let files = |width: u32, height: u32| {
+        let size = [&sides(width)[..3], &sides(height)[..3]].concat();
+        let alpha = chunk(b"ALPH", &[&[0, 0]]);
+        let frame = chunk(b"ANMF", &[&[0; 6], &size, &[0; 4], &alpha, stream]);
+        let loops = chunk(b"ANIM", &[&[0; 6]]);
+        let still = chunk(b"ICCP", &[&[0, 0]]);
+        [(0, [&still, stream]), (0x10, [&alpha, stream]), (2, [&loops, &frame[..]])].map(
+            |(flags, parts)| {
+                let header = chunk(b"VP8X", &[&[flags, 0, 0, 0], &size]);
+                chunk(b"RIFF", &[b"WEBP", &header, parts[0], parts[1]])
+            },
+        )
+    };
+    let limits = Limits::default();
+    for file in files(2000, 1500) {
+        assert!(Header::read(&file, &limits).is_ok(), "it is of the picture's size");
+    }
+    for (width, height) in [(64, 64), (1999, 1500), (2000, 1499)] {
+        for (file, name) in files(width, height).iter().zip(["still", "transparent", "animated"]) {
+            let read = Header::read(file, &limits);
+            let damaged = PixelError::Unreadable("it is damaged".into());
+            assert_eq!(read.err(), Some(damaged), "{name}, {width} × {height}");
+        }
     }
 }
 
