@@ -4,6 +4,7 @@ All processes run on this machine, including the users and the S3 stand-in. Post
 files in memory, so that, as with S3, they do not slow down Postgres.
 """
 
+import itertools
 import os
 import resource
 import selectors
@@ -38,7 +39,12 @@ def run():
     failed = 0
     benchmarks = (billed_jobs_per_second, submit_to_start, open_streams)
     with Sandbox("bench") as sandbox, s3_in_memory(sandbox.settings):
-        trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": os.environ.get("RETOUCH_JOBS_IN_FLIGHT") or "16"})
+        settings = {
+            "RETOUCH_JOBS_IN_FLIGHT": os.environ.get("RETOUCH_JOBS_IN_FLIGHT") or "16",
+            # Everybody comes from one address here.
+            "RETOUCH_ADDRESS_CONNECTIONS": str(2 * STREAMS),
+        }
+        trial = Trial(sandbox, settings)
         people = trial.people(USERS, PICTURE)
         # Warm-up: opens connections and plans queries.
         trial.load(people, seconds=3)
@@ -99,18 +105,13 @@ def submit_to_start(trial, people):
 
 
 def open_streams(trial, people):
-    """Many browsers watch a job that waits because no worker is running."""
+    """Many browsers, as many of each person, watch jobs that wait because no worker is running."""
     trial.stop("worker")
     trial.stop("api")
     trial.restart("api")
-    person = people[0]
-    status, job = post(
-        f"{person.api}/api/rmbg-images/remove-bg-ai?imageId={person.image}",
-        {"Authorization": f"Bearer {person.token}", "Prefer": "respond-async"},
-    )
-    expect(status == 202, "A job waits", (status, job))
+    watched = [(person, submit(person)) for person in people]
     before = memory_mb(trial, "api")
-    with Streams(trial, person, job["id"]) as streams:
+    with Streams(trial, watched) as streams:
         until(lambda: streams.read() == STREAMS, f"{STREAMS} streams receive their first event")
         started, spent = time.monotonic(), cpu_seconds(trial, "api")
         while time.monotonic() - started < WATCH_SECONDS:
@@ -123,21 +124,32 @@ def open_streams(trial, people):
     expect(peak <= MAX_STREAMS_MB, f"At most {MAX_STREAMS_MB} MB", peak)
 
 
-class Streams:
-    """Browsers that watch one job."""
+def submit(person):
+    """Submits a job, and returns its id."""
+    status, job = post(
+        f"{person.api}/api/rmbg-images/remove-bg-ai?imageId={person.image}",
+        {"Authorization": f"Bearer {person.token}", "Prefer": "respond-async"},
+    )
+    expect(status == 202, "A job waits", (status, job))
+    return job["id"]
 
-    def __init__(self, trial, person, job):
+
+class Streams:
+    """Browsers that watch jobs, each with its owner."""
+
+    def __init__(self, trial, watched):
         host, _, port = trial.api.removeprefix("http://").rpartition(":")
         self.address = (host, int(port))
-        head = f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {person.token}\r\n\r\n"
-        self.request = head.encode()
+        self.requests = [
+            f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {person.token}\r\n\r\n" for person, job in watched
+        ]
         self.received = {}
         self.selector = selectors.DefaultSelector()
 
     def __enter__(self):
-        for _ in range(STREAMS):
+        for _, request in zip(range(STREAMS), itertools.cycle(self.requests), strict=False):
             stream = socket.create_connection(self.address, timeout=10)
-            stream.sendall(self.request)
+            stream.sendall(request.encode())
             stream.setblocking(False)
             self.received[stream] = b""
             self.selector.register(stream, selectors.EVENT_READ)
