@@ -85,7 +85,8 @@ async fn a_claim_whose_answer_was_lost_uses_up_no_attempt(pool: PgPool) {
     let age = "update jobs set lease_until = lease_until - $1";
     sqlx::query(age).bind(LEASE * 2 / 3).execute(&pool).await.unwrap();
     assert_eq!(release(WorkerId::new()).await, [], "they are another worker's");
-    let mut hung = pool.begin().await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut hung = connection.begin().await.unwrap();
     let lock = "select from jobs where id = $1 for update";
     sqlx::query(lock).bind(lost.uuid()).execute(&mut *hung).await.unwrap();
     assert_eq!(release(worker).await, [], "it waits for no lock");
