@@ -116,6 +116,10 @@ impl Exif {
             );
         }
         let entries = 2 + usize::from(self.short(second)?) * 12 + 4;
+        let is_within_first = second < link + 4 && first < second.saturating_add(entries);
+        if is_within_first {
+            return None;
+        }
         self.clear(second, entries);
         self.clear(link, 4);
         // Pieces that overlap could take forever.
@@ -390,6 +394,19 @@ mod tests {
         assert_eq!(Exif::parse(&long).map(|exif| exif.block.len()), Some(128));
         long.push(0);
         assert_eq!(Exif::parse(&long), None, "too long, although its thumbnail is dropped");
+    }
+
+    #[test]
+    fn a_block_whose_directories_overlap_is_dropped() {
+        let mut block = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0".to_vec();
+        block.extend(26_u32.to_le_bytes());
+        block.extend([0; 6]);
+        let sound = Exif::parse(&block).expect("the second directory is behind the first");
+        assert_eq!(value(&sound, 8, ORIENTATION), 1);
+        for second in [4_u32, 8, 10, 25] {
+            block[22..26].copy_from_slice(&second.to_le_bytes());
+            assert_eq!(Exif::parse(&block), None, "at {second}");
+        }
     }
 
     #[test]
