@@ -105,7 +105,7 @@ def submit_to_start(trial, people):
 
 
 def open_streams(trial, people):
-    """Many browsers, as many of each person, watch jobs that wait because no worker is running."""
+    """Many browsers, equally many of each person, watch jobs that wait because no worker is running."""
     trial.stop("worker")
     trial.stop("api")
     trial.restart("api")

@@ -68,10 +68,10 @@ def keep():
 def copy(source, target):
     for part in PARTS:
         # Cargo compares times of modification, which `reproduce` keeps.
-        shutil.copytree(source / part, target / part, symlinks=True, ignore=own, copy_function=reproduce, dirs_exist_ok=True)
+        shutil.copytree(source / part, target / part, symlinks=True, ignore=not_kept, copy_function=reproduce, dirs_exist_ok=True)
 
 
-def own(folder, names):
+def not_kept(folder, names):
     return shutil.ignore_patterns(*OWN)(folder, names) - shutil.ignore_patterns(*RESAMPLE)(folder, names)
 
 

@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 /// The pause before renewals that failed are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a claim may take to arrive in [`Leases`] after its answer did.
+/// The longest time between the answer to a claim and [`Leases::hold`].
 const CLAIM_MARGIN: Duration = Duration::from_secs(1);
 
-/// Returns how long a claim may take. A little later, this process holds the job or will never know of it, and a lease of at
-/// least 6 s goes on for long enough to hand the job back.
+/// Returns how long a claim may take. [`CLAIM_MARGIN`] later, this process holds the job or will never know of it. A lease of
+/// at least 6 s then lasts long enough to give the job back.
 pub fn claim_timeout(lease: Duration) -> Duration {
     (lease / 3).clamp(Duration::from_secs(2), db::CALL_TIMEOUT)
 }

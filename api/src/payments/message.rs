@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dispute_in_another_currency_is_one_of_the_whole_payment() {
+    fn a_dispute_in_another_currency_is_of_the_whole_payment() {
         for (currency, expected) in [(Some("usd"), Some(465)), (Some("eur"), None), (None, None)] {
             let dispute = json!({
                 "id": "du_1", "payment_intent": "pi_1", "amount": 465, "currency": currency,

@@ -53,8 +53,7 @@ pub enum Plan {
 }
 
 impl PictureArgs {
-    /// Finds the pictures, and creates the folders of their results. Of several pictures, the mask is none, though it may
-    /// lie among them.
+    /// Finds the pictures, and creates the folders of their results. If there are several, the mask is left out of them.
     ///
     /// # Errors
     /// If there are none, a result would replace its picture, the mask, or another result, or a folder cannot be read or
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_among_the_pictures_is_none_of_them() {
+    fn a_mask_among_the_pictures_is_left_out() {
         let folder = folder(&["in/a.jpg", "in/a.png", "in/b.jpg", "only/mask.png"]);
         let mask = folder.path().join("in/a.png");
         let plan = |inputs: &[&str], output, mask: &Path| {

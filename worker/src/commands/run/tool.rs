@@ -84,7 +84,7 @@ pub struct Common {
 }
 
 impl RunArgs {
-    /// Finds the pictures, before a model is loaded for them. The mask is none of them.
+    /// Finds the pictures, before a model is loaded for them. If there are several, the mask is left out.
     pub fn plan(&self, mask: Option<&Path>) -> anyhow::Result<Plan> {
         self.pictures.plan(mask)
     }
