@@ -56,6 +56,19 @@ test.describe('with a German browser', () => {
     await expect(page.locator('html')).toHaveAttribute('lang', 'en');
   });
 
+  test('long labels of buttons wrap beside a chosen picture', async ({ page }) => {
+    await page.goto('/remove-background');
+    await page.getByLabel('Bilddatei').setInputFiles(aPicture(40, 30));
+    await expect(
+      page.getByRole('link', { name: 'Hintergrund entfernen (KI) (nur mit Anmeldung)' }),
+    ).toBeVisible();
+    for (const width of [320, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(overflow, `at ${width} px`).toBeLessThanOrEqual(0);
+    }
+  });
+
   test.describe('and a failing API', () => {
     test.use({ expectedRefusals: [422] });
 

@@ -12,7 +12,8 @@ const variants: Record<ButtonVariant, string> = {
 
 const sizes: Record<ButtonSize, string> = {
   sm: 'min-h-9 thumb:min-h-11 px-3 text-sm whitespace-nowrap',
-  md: 'min-h-11 px-4 text-sm whitespace-nowrap',
+  // In a row, it keeps its width; in a narrow column, its text wraps.
+  md: 'min-h-11 shrink-0 px-4 py-2 text-sm',
   lg: 'min-h-12 px-6 py-2 text-base',
 };
 
