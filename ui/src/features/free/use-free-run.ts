@@ -25,7 +25,6 @@ type Request = { file: File } | { jobId: string };
 export function useFreeRun(tool: EditingTool) {
   const [uploadFraction, setUploadFraction] = useState<number | null>(null);
   const [job, setJob] = useState<Job | null>(null);
-  const [isRefused, setRefused] = useState(false);
   /** The object URL of the file of a run from before the page was left. */
   const [originalUrl, setOriginalUrl] = useState<string | null>(null);
   const current = useRef<AbortController | null>(null);
@@ -55,11 +54,7 @@ export function useFreeRun(tool: EditingTool) {
       forget();
       // The server no longer has the earlier run.
       if ('jobId' in request && isProblem(error, 404)) return run.reset();
-      if (isProblem(error, 409, 'Free Exists')) {
-        setRefused(true);
-        return notifyError(t(tool.texts.freeExists));
-      }
-      notifyError(t(tool.texts.visitorRunFailed));
+      notifyError(t(isRefusal(error) ? tool.texts.freeExists : tool.texts.visitorRunFailed));
     },
     onSettled: () => {
       setUploadFraction(null);
@@ -82,6 +77,8 @@ export function useFreeRun(tool: EditingTool) {
     setOriginalUrl(null);
   }
 
+  const isRefused = isRefusal(run.error);
+
   return {
     start: (file: File) => run.mutate({ file }),
     // On the first render, an earlier run has not been taken up again yet.
@@ -98,10 +95,12 @@ export function useFreeRun(tool: EditingTool) {
       if (job) void api.DELETE('/api/jobs/{jobId}', { params: { path: { jobId: job.id } } }).catch(() => {});
       forget();
       run.reset();
-      setRefused(false);
     },
   };
 }
+
+/** Whether the visitor has had the picture's free run. */
+const isRefusal = (error: Error | null) => isProblem(error, 409, 'Free Exists');
 
 /** Returns the job's final state. */
 async function follow(jobId: string, signal: AbortSignal, onJob: (job: Job) => void): Promise<Job> {
