@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::Bytes;
-use retouch_pixels::decode::{self, Foreign};
+use retouch_pixels::decode::Foreign;
 use retouch_pixels::{Limits, PixelError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
@@ -89,9 +89,8 @@ impl Heif {
     /// Returns a file that the rest of Retouch reads: this one, or what it is converted to.
     ///
     /// # Errors
-    /// Same as [`Self::convert`] and [`decode::check_still`].
+    /// Same as [`Self::convert`].
     pub async fn readable(&self, file: Bytes, limits: &Limits) -> Result<Bytes, PixelError> {
-        decode::check_still(&file)?;
         if Codec::of(&file).is_none() {
             return Ok(file);
         }

@@ -2,7 +2,7 @@
 //!
 //! The first bytes determine the format, never a file name. The header's size is checked before any pixel is
 //! decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8, CMYK is converted without a
-//! profile. Of an animation, only the first frame is decoded.
+//! profile. Animations are refused: only one of their frames would be kept.
 
 pub(crate) mod exif_block;
 mod foreign;
@@ -48,8 +48,8 @@ pub struct Decoded {
 /// Decodes a PNG, JPEG or WebP file to an upright picture. [`Header::decode_bytes`] says how much memory that takes.
 ///
 /// # Errors
-/// [`PixelError::UnsupportedFormat`] or [`PixelError::Foreign`] for any other file, [`PixelError::Unreadable`] if the file
-/// is empty, damaged or truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
+/// [`PixelError::Foreign`] for an animation, it or [`PixelError::UnsupportedFormat`] for any other file,
+/// [`PixelError::Unreadable`] if the file is empty, damaged or truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
     Ok(decode_file(bytes, limits)?.picture)
 }
@@ -91,18 +91,6 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
 /// Same as [`decode`].
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
     Header::read(bytes, limits).map(|header| (header.width, header.height))
-}
-
-/// Refuses an animation, of which an upload would keep one frame only.
-///
-/// # Errors
-/// [`PixelError::Foreign`].
-pub fn check_still(bytes: &[u8]) -> Result<(), PixelError> {
-    // Looking for frames would take long, and the file will be refused anyway.
-    if header::check_chunks(bytes).is_err() {
-        return Ok(());
-    }
-    foreign::animation(bytes).map_or(Ok(()), |animation| Err(PixelError::Foreign(animation)))
 }
 
 /// Returns the EXIF block of a PNG, JPEG or WebP.

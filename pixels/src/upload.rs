@@ -48,14 +48,13 @@ pub struct Upload {
 /// how much memory that takes.
 ///
 /// # Errors
-/// Same as [`decode::decode`] and [`decode::check_still`], and [`PixelError::Internal`] if an encoder fails.
+/// Same as [`decode::decode`], and [`PixelError::Internal`] if an encoder fails.
 pub fn prepare(
     file: &Bytes,
     limits: &Limits,
     has_preview: bool,
     exif: Option<&Exif>,
 ) -> Result<Upload, PixelError> {
-    decode::check_still(file)?;
     let decoded = decode::decode_file(file, limits)?;
     let (picture, format) = (decoded.picture, decoded.format);
     let (bytes, format) = match (decoded.was_upright, format) {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use retouch_core::UserId;
-use retouch_pixels::{Limits, decode, upload};
+use retouch_pixels::{Limits, upload};
 
 use super::upload_image::readable;
 use super::verify_picture::count_upload;
@@ -28,7 +28,6 @@ pub async fn preview_picture(
     file: Bytes,
 ) -> Result<PicturePreview, ApiError> {
     count_upload(app, caller).await?;
-    decode::check_still(&file)?;
     let limits = Limits { max_dimension: app.limits.max_dimension };
     let (readable, memory) = readable(app, &file, &limits).await?;
     let prepare = move || upload::prepare(&readable, &limits, true, None);

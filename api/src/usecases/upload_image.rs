@@ -10,7 +10,7 @@ use retouch_core::images::{
 use retouch_core::storage::{image_key, image_preview_key, image_thumbnail_key};
 use retouch_credentials::Format;
 use retouch_heif::{self as heif, Codec};
-use retouch_pixels::decode::{self, Header};
+use retouch_pixels::decode::Header;
 use retouch_pixels::exif::Exif;
 use retouch_pixels::{Limits, PixelError, upload};
 use serde::Deserialize;
@@ -71,7 +71,6 @@ impl NewUpload {
 /// Stores an image. A rejected upload leaves nothing behind.
 pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> {
     let NewUpload { uploader, file, name, max_dimension, metadata, idempotency_key } = new;
-    decode::check_still(&file)?;
     let content_sha256 = sha256_of(&file).await?;
     let key = idempotency_key.as_deref();
     if let Some(image) = earlier(app, &uploader, &content_sha256, key).await? {

@@ -7,7 +7,7 @@ use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder};
 
 use super::exif_block::without_prefix;
-use super::foreign::Foreign;
+use super::foreign::{self, Foreign};
 use super::jpeg_segments::JpegSegments;
 use super::png_chunks::{Chunk, chunks, chunks_before_pixels};
 use super::{webp_chunks, webp_tables};
@@ -21,7 +21,7 @@ const THUMBNAIL_BYTES: u64 = 24 << 20;
 /// The most chunks that a PNG may have, so that walking over them takes no more than a millisecond. Encoders write
 /// chunks of kilobytes.
 const MOST_PNG_CHUNKS: usize = 1 << 16;
-/// The same of a WebP, whose decoder takes longer for each. An animation has one for each frame.
+/// The same of a WebP, whose decoder takes longer for each.
 const MOST_WEBP_CHUNKS: usize = 1 << 14;
 
 /// A file format that can be decoded.
@@ -84,9 +84,9 @@ impl Header {
     /// file says: 15 ms for the worst WebP that was found, less than 1 ms for a PNG, and about 1 ms per megabyte of JPEG.
     ///
     /// # Errors
-    /// [`PixelError::UnsupportedFormat`] or [`PixelError::Foreign`] for any other file, [`PixelError::Unreadable`] if the
-    /// file is empty or truncated, its header is damaged, or it has too many chunks, [`PixelError::TooLarge`] if a side
-    /// exceeds `limits`.
+    /// [`PixelError::Foreign`] for an animation, it or [`PixelError::UnsupportedFormat`] for any other file,
+    /// [`PixelError::Unreadable`] if the file is empty or truncated, its header is damaged, or it has too many chunks,
+    /// [`PixelError::TooLarge`] if a side exceeds `limits`.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PixelError> {
         let mut header = match FileFormat::of(bytes)? {
             FileFormat::Png => png(bytes, *limits),
@@ -162,6 +162,10 @@ pub(super) fn check_chunks(bytes: &[u8]) -> Result<(), PixelError> {
     if has_too_many { Err(unreadable("it has too many chunks")) } else { Ok(()) }
 }
 
+fn check_still(bytes: &[u8]) -> Result<(), PixelError> {
+    foreign::animation(bytes).map_or(Ok(()), |animation| Err(PixelError::Foreign(animation)))
+}
+
 /// PNGs are decoded row by row, right into the planes of the picture.
 fn png(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     let field = |at: usize| {
@@ -174,6 +178,7 @@ fn png(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     };
     check_size(width, height, limits)?;
     check_chunks(bytes)?;
+    check_still(bytes)?;
     let has_alpha =
         color & 4 != 0 || chunks_before_pixels(bytes).any(|chunk| chunk.name == b"tRNS");
     // Unreadable metadata does not make the picture unreadable.
@@ -225,6 +230,7 @@ fn webp(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
         return Err(unreadable("it is truncated"));
     }
     check_chunks(bytes)?;
+    check_still(bytes)?;
     let damaged = |_| unreadable("it is damaged");
     let decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(damaged)?;
     let (width, height) = decoder.dimensions();
@@ -236,18 +242,17 @@ fn webp(bytes: &[u8], limits: Limits) -> Result<Header, PixelError> {
     }
     let has_alpha = decoder.color_type() == ColorType::Rgba8;
     // Bytes per pixel, doubled: the samples; brightness and color of the lossy codec (1.5); a lossless picture (4),
-    // whose green channel (1) is the alpha of a lossy one; a frame (4) and the canvas (4) of an animation.
-    let doubled = match (decoder.has_animation(), has_alpha, bytes.get(12..16)) {
-        (true, ..) => 2 * 4 + 2 * 4 + 2 * 4 + 3,
-        (false, true, Some(b"VP8L")) => 2 * 5,
-        (false, true, _) => 2 * 4 + 3 + 2 * 5,
-        (false, false, Some(b"VP8 ")) => 2 * 3 + 3,
-        (false, false, _) => 2 * 3 + 2 * 4,
+    // whose green channel (1) is the alpha of a lossy one.
+    let doubled = match (has_alpha, bytes.get(12..16)) {
+        (true, Some(b"VP8L")) => 2 * 5,
+        (true, _) => 2 * 4 + 3 + 2 * 5,
+        (false, Some(b"VP8 ")) => 2 * 3 + 3,
+        (false, _) => 2 * 3 + 2 * 4,
     };
     let pixels = u64::from(width) * u64::from(height);
     // The decoder would allocate what the block claims to have.
     let orientation = webp_exif(bytes).and_then(Orientation::from_exif_chunk);
-    let tables = webp_tables::bytes(bytes, (width, height), decoder.has_animation());
+    let tables = webp_tables::bytes(bytes, (width, height));
     Ok(Header {
         format: FileFormat::WebP,
         width,

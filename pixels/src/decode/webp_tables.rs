@@ -32,33 +32,17 @@ const LENGTHS_ORDER: [usize; 19] =
     [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 /// What the decoder allocates per block: a pixel of four bytes, and two more for the number of the group.
 const BLOCK_BYTES: u64 = 6;
-/// Returns the most bytes that decoding the first frame of a WebP file takes for Huffman tables, the data of
-/// transforms, and the choice of groups; 0 without a lossless stream. `canvas` is the width and height that the file
-/// states.
-pub(super) fn bytes(file: &[u8], canvas: (u32, u32), is_animated: bool) -> u64 {
-    // The decoder also takes the stream of a still picture from a frame, if it is nowhere else.
+/// Returns the most bytes that decoding a WebP file takes for Huffman tables, the data of transforms, and the choice of
+/// groups; 0 without a lossless stream. `size` is the width and height that the file states.
+pub(super) fn bytes(file: &[u8], size: (u32, u32)) -> u64 {
     let find = |name| chunks(file).find(|chunk| chunk.name == name);
-    let frame = find(*b"ANMF");
-    let parts = || frame.as_ref().map(|frame| chunks_of(frame.rest.get(16..).unwrap_or_default()));
-    if is_animated {
-        let size = frame.as_ref().and_then(|frame| frame_size(frame, canvas));
-        let first = parts().and_then(|mut parts| parts.next());
-        return first.zip(size).map_or(0, |(part, size)| stream_bytes(&part, size));
-    }
-    let within = |name| parts()?.take(2).find(|part| part.name == name);
-    let stream = |name| find(name).or_else(|| within(name));
-    stream(*b"VP8L").or_else(|| stream(*b"ALPH")).map_or(0, |chunk| stream_bytes(&chunk, canvas))
-}
-
-/// Returns the width and height of a frame; `None` if the decoder refuses them (2.7.1.1).
-fn frame_size(frame: &Chunk, canvas: (u32, u32)) -> Option<(u32, u32)> {
-    let number = |at: usize| {
-        let [low, middle, high] = *frame.rest.get(at..)?.first_chunk()?;
-        Some(u32::from_le_bytes([low, middle, high, 0]))
+    // The decoder also takes a stream from a frame, if it is nowhere else.
+    let within = |name| {
+        let parts = chunks_of(find(*b"ANMF")?.rest.get(16..)?);
+        parts.take(2).find(|part| part.name == name)
     };
-    let (x, y) = (2 * number(0)?, 2 * number(3)?);
-    let (width, height) = (number(6)? + 1, number(9)? + 1);
-    (x + width <= canvas.0 && y + height <= canvas.1).then_some((width, height))
+    let stream = |name| find(name).or_else(|| within(name));
+    stream(*b"VP8L").or_else(|| stream(*b"ALPH")).map_or(0, |chunk| stream_bytes(&chunk, size))
 }
 
 /// Returns the most bytes for a stream in a picture of this size.
@@ -421,7 +405,7 @@ mod tests {
     /// Returns the bytes of tables that are added to the header.
     fn counted(file: &[u8]) -> u64 {
         let picture = image::load_from_memory(file).expect("it decodes");
-        bytes(file, (picture.width(), picture.height()), false)
+        bytes(file, (picture.width(), picture.height()))
     }
 
     #[test]
@@ -477,7 +461,7 @@ mod tests {
             (0..5).for_each(|_| stream.zero());
         }
         let file = with_alpha(16_000, &stream);
-        let counted = bytes(&file, (16_000, 16_000), false);
+        let counted = bytes(&file, (16_000, 16_000));
         assert_eq!(counted, BLOCK_BYTES * 4000 * 4000, "one transform");
     }
 
@@ -495,7 +479,7 @@ mod tests {
         }
         let file = with_alpha(1000, &stream);
         let started = Instant::now();
-        let counted = bytes(&file, (1000, 1000), false);
+        let counted = bytes(&file, (1000, 1000));
         let took = started.elapsed();
         assert!(took < Duration::from_millis(100), "{took:?}");
         let all = u64::from(5 * MOST_GROUPS) * CODE_BYTES;
@@ -507,27 +491,15 @@ mod tests {
         let (_, photo) = FILES[0];
         let expected = counted(photo);
         let picture = image::load_from_memory(photo).unwrap();
-        let canvas = (picture.width(), picture.height());
+        let size = (picture.width(), picture.height());
         let stream = &photo[12..];
-        let frame = |(width, height): (u32, u32), stream: &[u8]| {
-            let mut frame = vec![0; 16];
-            frame[6..9].copy_from_slice(&(width - 1).to_le_bytes()[..3]);
-            frame[9..12].copy_from_slice(&(height - 1).to_le_bytes()[..3]);
-            chunk(*b"ANMF", &[&frame, stream].concat())
-        };
-        let file = |chunks: &[u8]| extended(canvas, chunks);
+        let frame = |stream: &[u8]| chunk(*b"ANMF", &[&[0; 16], stream].concat());
         let other = chunk(*b"VP8 ", &[0; 8]);
-        // Of a still picture, the first that is not in a frame, or else one in the first frame.
-        let behind = file(&[&frame(canvas, &other)[..], stream].concat());
-        assert_eq!(bytes(&behind, canvas, false), expected);
-        let within = file(&[other.clone(), frame(canvas, stream)].concat());
-        assert_eq!(bytes(&within, canvas, false), expected);
-        // Of an animation, the one that its first frame begins with, if it is of the size of a frame on the canvas.
-        assert_eq!(bytes(&file(&frame(canvas, stream)), canvas, true), expected);
-        assert_eq!(bytes(&behind, canvas, true), 0);
-        for size in [(canvas.0, canvas.1 - 1), (canvas.0 + 1, canvas.1), (1 << 24, 1 << 24)] {
-            assert_eq!(bytes(&file(&frame(size, stream)), canvas, true), 0, "{size:?}");
-        }
+        // The first that is not in a frame, or else one in the first frame.
+        let behind = extended(size, &[&frame(&other)[..], stream].concat());
+        assert_eq!(bytes(&behind, size), expected);
+        let within = extended(size, &[other, frame(stream)].concat());
+        assert_eq!(bytes(&within, size), expected);
     }
 
     #[test]
@@ -536,7 +508,7 @@ mod tests {
         let whole = counted(photo);
         let size = image::load_from_memory(photo).expect("it decodes");
         let size = (size.width(), size.height());
-        let cut = |end: usize| bytes(&photo[..end], size, false);
+        let cut = |end: usize| bytes(&photo[..end], size);
         let counted: Vec<_> = (0..photo.len()).step_by(7).map(cut).collect();
         assert!(
             counted.is_sorted() && counted.first() == Some(&0) && counted.last() == Some(&whole)

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use image::{DynamicImage, ImageFormat};
-use retouch_pixels::decode::{Header, check_still, decode};
+use retouch_pixels::decode::{Foreign, Header, decode};
 use retouch_pixels::{Limits, PixelError};
 
 use super::fixture;
@@ -61,7 +61,6 @@ fn a_file_of_nothing_but_chunks_is_refused_at_once() {
     for bytes in [png, webp] {
         let started = Instant::now();
         let error = refused(&bytes);
-        assert_eq!(check_still(&bytes), Ok(()));
         let took = started.elapsed();
         assert!(error.to_string().ends_with("it has too many chunks"), "{error}");
         assert!(took < Duration::from_millis(10), "it took {took:?}");
@@ -79,14 +78,13 @@ fn a_webp_whose_stream_is_larger_than_its_picture_is_refused_by_its_header() {
         [name, &(data.len() as u32).to_le_bytes()[..], &data].concat()
     };
     let sides = |side: u32| (side - 1).to_le_bytes();
-    // Extended files of this size: a still picture, one with transparency, and an animation.
+    // Extended files of this size: an opaque picture, one with transparency, and one that also has a frame.
     let files = |width: u32, height: u32| {
         let size = [&sides(width)[..3], &sides(height)[..3]].concat();
         let alpha = chunk(b"ALPH", &[&[0, 0]]);
         let frame = chunk(b"ANMF", &[&[0; 6], &size, &[0; 4], &alpha, stream]);
-        let loops = chunk(b"ANIM", &[&[0; 6]]);
-        let still = chunk(b"ICCP", &[&[0, 0]]);
-        [(0, [&still, stream]), (0x10, [&alpha, stream]), (2, [&loops, &frame[..]])].map(
+        let profile = chunk(b"ICCP", &[&[0, 0]]);
+        [(0, [&profile, stream]), (0x10, [&alpha, stream]), (0, [&frame, stream])].map(
             |(flags, parts)| {
                 let header = chunk(b"VP8X", &[&[flags, 0, 0, 0], &size]);
                 chunk(b"RIFF", &[b"WEBP", &header, parts[0], parts[1]])
@@ -98,12 +96,26 @@ fn a_webp_whose_stream_is_larger_than_its_picture_is_refused_by_its_header() {
         assert!(Header::read(&file, &limits).is_ok(), "it is of the picture's size");
     }
     for (width, height) in [(64, 64), (1999, 1500), (2000, 1499)] {
-        for (file, name) in files(width, height).iter().zip(["still", "transparent", "animated"]) {
+        for (file, name) in
+            files(width, height).iter().zip(["opaque", "transparent", "with a frame"])
+        {
             let read = Header::read(file, &limits);
             let damaged = PixelError::Unreadable("it is damaged".into());
             assert_eq!(read.err(), Some(damaged), "{name}, {width} × {height}");
         }
     }
+}
+
+#[test]
+fn an_animation_is_refused_by_its_header() {
+    // The decoder would take any chunk behind the transparency of a frame for a lossy stream, whatever its name and size.
+    let frame =
+        b"ANMF\x2c\0\0\0\0\0\0\0\0\0\x3f\0\0\x3f\0\0\0\0\0\0ALPH\x02\0\0\0\0\0abcd\x0a\0\0\0";
+    let stream = b"\x10\0\0\x9d\x01\x2a\xff\x3f\xff\x3f";
+    let start =
+        b"RIFF\x58\0\0\0WEBPVP8X\x0a\0\0\0\x12\0\0\0\x3f\0\0\x3f\0\0ANIM\x06\0\0\0\0\0\0\0\0\0";
+    let file = [&start[..], frame, stream].concat();
+    assert_eq!(refused(&file), PixelError::Foreign(Foreign::Animation("WebP")));
 }
 
 #[test]
