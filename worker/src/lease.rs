@@ -157,7 +157,8 @@ impl Leases {
             }
         }
         let age = claim_timeout(lease) + CLAIM_MARGIN;
-        for job in jobs::release_unknown(pool, worker, &jobs, lease, age).await? {
+        for job in jobs::release_unknown(pool, worker, |job| self.contains(job), lease, age).await?
+        {
             tracing::warn!(job.id = %job, "This worker had the lease of job {job} without running it; requeued it");
         }
         Ok(())

@@ -64,23 +64,36 @@ pub async fn hand_back(
 }
 
 /// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or the database was away
-/// when the attempt ended. These are the jobs that are not in `held` and were claimed or renewed more than `age` ago, which must
-/// be longer than a claim may take. Like an outage, this uses up no attempt and makes no job a suspect, because the worker
+/// when the attempt ended. These are the jobs that were claimed or renewed more than `age` ago, which must be longer than a claim
+/// may take, and that `is_held` denies when it is asked about them later. Like an outage, this uses up no attempt and makes no job a suspect, because the worker
 /// lives.
 ///
 /// A job whose row is locked waits for the next call: whoever cancels it, and hangs, must not hold up the worker's renewals.
 pub async fn release_unknown(
     pool: &PgPool,
     worker: WorkerId,
-    held: &[JobId],
+    is_held: impl Fn(JobId) -> bool,
     lease: Duration,
     age: Duration,
 ) -> sqlx::Result<Vec<JobId>> {
-    let held: Vec<_> = held.iter().map(|id| id.uuid()).collect();
+    let remaining = db::interval(lease.saturating_sub(age));
+    let found = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs
+           where lease_owner = $1 and state = 'running' and lease_until < now() + $2::interval"#,
+        worker.uuid(),
+        remaining,
+    )
+    .fetch_all(pool)
+    .await?;
+    // By now, the worker has the answers to their claims, however long this query took.
+    let unknown: Vec<_> = found.into_iter().filter(|job| !is_held(*job)).map(JobId::uuid).collect();
+    if unknown.is_empty() {
+        return Ok(Vec::new());
+    }
     let released = sqlx::query!(
         r#"with unknown as (
                select id from jobs
-               where lease_owner = $1 and state = 'running' and id <> all($2) and lease_until < now() + $3::interval
+               where lease_owner = $1 and state = 'running' and id = any($2) and lease_until < now() + $3::interval
                  and outages < $4
                for update skip locked
            )
@@ -90,8 +103,8 @@ pub async fn release_unknown(
            where jobs.id = unknown.id
            returning jobs.id as "id: JobId", attempt"#,
         worker.uuid(),
-        &held,
-        db::interval(lease.saturating_sub(age)),
+        &unknown,
+        remaining,
         MAX_OUTAGES,
     )
     .fetch_all(pool)
