@@ -147,20 +147,20 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     assert!(!format!("{found:?}").contains("secret"));
 
     webhooks::send_test(&pool, ada, off).await.unwrap();
-    let failing = "update webhooks set failing_since = now()";
+    let failing = "update webhooks set failing_since = now(), is_slow = true";
     sqlx::query(failing).execute(&pool).await.unwrap();
     for settings in &found.changed_webhooks {
         webhooks::copy(&pool, settings).await.unwrap();
     }
     for (id, fails) in [(rotated, true), (off, false)] {
         assert_eq!(webhook_row(&pool, id).await, webhook_row(&lost, id).await);
-        let failing = "select failing_since is not null from webhooks where id = $1";
-        let failing = sqlx::query_scalar::<_, bool>(failing).bind(id.uuid());
-        assert_eq!(
-            failing.fetch_one(&pool).await.unwrap(),
-            fails,
-            "another address has not failed"
-        );
+        let found: (bool, bool) =
+            sqlx::query_as("select failing_since is not null, is_slow from webhooks where id = $1")
+                .bind(id.uuid())
+                .fetch_one(&pool)
+                .await
+                .unwrap();
+        assert_eq!(found, (fails, fails), "another address has not failed");
     }
     let sent = webhooks::deliveries(&pool, off, None, 10).await.unwrap();
     assert_eq!(sent[0].state, DeliveryState::Failed);
