@@ -20,7 +20,7 @@ TARGET = REPO / "target"
 PARTS = ("deps", "build", ".fingerprint")
 # Files of our crates and of their tests.
 OWN = ("*retouch*", "it-*", "memory-*")
-RESAMPLE = ("*retouch[-_]resample-*",)
+RESAMPLE = ("*retouch[-_]resample*",)
 RESAMPLE_SOURCES = "pixels/resample"
 # Before any compilation: Cargo compiles what has changed since the last one.
 LONG_AGO = 946_684_800

@@ -37,20 +37,20 @@ class KeepsDependencies(unittest.TestCase):
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
     def test_another_clone_gets_the_dependencies_but_not_our_own_crates(self):
-        built = ["deps/libserde-1.rlib", "deps/libretouch_core-2.rlib", "deps/it-3", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib", "retouch-api"]
+        built = ["deps/libserde-1.rlib", "deps/libretouch_core-2.rlib", "deps/it-3", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib-serde", ".fingerprint/retouch-core-2/lib-retouch_core", "retouch-api"]
         with self.clone("one", *built):
             compiled.keep()
         with self.clone("two"):
             compiled.restore()
         copied = self.place / "two" / "target" / "release"
-        self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib"})
+        self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib-serde"})
         self.assertEqual((copied / "deps/libserde-1.rlib").stat().st_mtime, 1_000)
 
     def test_resample_is_kept_and_compiled_only_when_it_changes(self):
         source = self.place / compiled.RESAMPLE_SOURCES / "src/lib.rs"
         source.parent.mkdir(parents=True)
         source.write_text("first")
-        built = ["deps/libretouch_resample-1.rlib", ".fingerprint/retouch-resample-1/lib", "deps/libretouch_pixels-2.rlib"]
+        built = ["deps/libretouch_resample-1.rlib", ".fingerprint/retouch-resample-1/dep-lib-retouch_resample", "deps/libretouch_pixels-2.rlib"]
         with self.clone("one", *built):
             compiled.keep()
         for clone, text, is_fresh in [("two", "first", True), ("three", "second", False)]:
