@@ -4,7 +4,8 @@ import { defineConfig } from '@playwright/test';
 // Tests a running stack: run `scripts/up` first, or set RETOUCH_URL.
 export default defineConfig({
   testDir: 'e2e',
-  workers: 1,
+  // Every test has an account or a picture of its own, and waits for a third of its time.
+  workers: 2,
   timeout: 120_000,
   expect: { timeout: 30_000 },
   forbidOnly: Boolean(process.env.CI),
