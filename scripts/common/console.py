@@ -82,11 +82,16 @@ def run_shown(command, what, **options):
 
 
 def report_problems(main):
-    """Runs the main function of a script: a Problem or Ctrl-C prints a message instead of a stack trace."""
+    """Runs the main function of a script: a Problem, a file that cannot be used, or Ctrl-C prints a message without a trace."""
     try:
         sys.exit(main())
     except Problem as problem:
         print(f"\n✗ {problem}", file=sys.stderr, flush=True)
+        sys.exit(1)
+    except OSError as error:
+        if not error.filename:
+            raise
+        print(f"\n✗ {error.filename}: {error.strerror}.", file=sys.stderr, flush=True)
         sys.exit(1)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr, flush=True)

@@ -7,8 +7,8 @@
                               backup.json      written last: without it, the backup is incomplete
 
 The database is copied first, so that the dump names no object that is uploaded during the backup. Objects that are deleted
-during the backup are recorded as gone, and a restore deletes their rows. Each backup also reads a share of the objects that
-earlier ones copied, and copies damaged ones again.
+during the backup are recorded as gone, and a restore deletes their rows. Each backup also lists the bucket, which may have
+lost what an earlier backup copied, and reads a share of the objects that earlier ones copied, and copies damaged ones again.
 """
 
 import argparse
@@ -58,14 +58,18 @@ def main():
         raise Problem("--keep must be at least 1.")
     if options.prune and not options.keep:
         raise Problem("--prune needs --keep N.")
+    if options.metrics and not options.metrics.parent.is_dir():
+        raise Problem(f"--metrics: {options.metrics.parent} is not a folder.")
     settings, folder = load(), options.folder.resolve()
+    if options.prune and not folder.is_dir():
+        raise Problem(f"{folder} is not a folder.")
     with alone_in(folder):
         discard_incomplete(folder)
         if options.prune:
             forget(folder, options.keep)
             return 0
         made, missing = back_up(database_of(settings), Bucket(settings), folder)
-        # Also if objects are missing: no earlier backup has them, and old ones must not stay for that.
+        # Also if objects are missing: this backup names those that earlier ones hold.
         if options.keep:
             forget(folder, options.keep)
     if options.metrics:
@@ -73,7 +77,8 @@ def main():
         write_atomically(options.metrics, METRICS.format(finished=time.time(), bytes=size, missing=len(missing)))
     if missing:
         warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
-        warn(f"{made} has everything else. docs/runbooks/objects-missing.md says what to do.")
+        held = len(missing & objects_of(made).keys())
+        warn(f"{made} has everything else, and backups hold {held} of them. docs/runbooks/objects-missing.md says what to do.")
         return 1
     return 0
 
@@ -120,6 +125,8 @@ def back_up(database, bucket, folder, now=None):
         database.dump(snapshot, made / "database.dump")
     with step(f"Copying new objects of {len(keys)}"):
         objects, absent = copy_new(bucket, folder / "objects", keys, known_in(folder), now.toordinal())
+    with step("Comparing them with the bucket"):
+        absent |= objects.keys() - bucket.keys()
     # An absent object is missing if a row still names it; otherwise its owner has deleted it.
     missing = absent & database.keys() if absent else set()
     rows = (f"{key}\t{size}\t{checksum}\t{kind}\n" for key, (size, checksum, kind) in sorted(objects.items()))

@@ -16,6 +16,10 @@ class Bucket:
                 return key
         return None
 
+    def keys(self):
+        """Returns the keys of all images and results in the bucket."""
+        return {key for prefix in PREFIXES for key in retouch_api.answer(self.settings, "objects", "list", "--prefix", prefix)}
+
     def download(self, keys, folder):
         """Copies objects into a folder. Returns (size, checksum, type) by key, and the keys of missing objects."""
         copied = retouch_api.answer(self.settings, "objects", "download", folder, lines=keys)

@@ -142,12 +142,16 @@ def for_an_older_server(statements):
 def connection(url):
     """Returns the connection settings as environment variables, because command lines are visible to other users."""
     parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
-        raise Problem("DATABASE_URL must look like postgres://user:password@host/retouch.")
+    try:
+        port = parts.port or 5432
+    except ValueError:
+        port = None
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/") or not port:
+        raise Problem("DATABASE_URL must look like postgres://user:password@host:5432/retouch.")
     options = dict(urllib.parse.parse_qsl(parts.query))
     found = {
         "PGHOST": parts.hostname or options.get("host", ""),
-        "PGPORT": str(parts.port or 5432),
+        "PGPORT": str(port),
         "PGUSER": urllib.parse.unquote(parts.username or ""),
         "PGPASSWORD": urllib.parse.unquote(parts.password or ""),
         "PGDATABASE": urllib.parse.unquote(parts.path.strip("/")),

@@ -41,6 +41,8 @@ def check(backup, without_damaged=False):
         contents = json.loads((backup / "backup.json").read_text())
     except FileNotFoundError as error:
         raise Problem(f"{backup} has no backup.json. It is not a backup, or an incomplete one.") from error
+    except ValueError as error:
+        raise Problem(f"{backup / 'backup.json'} is damaged: {error}.") from error
     if contents["format"] != FORMAT:
         raise Problem(f"{backup} has the format {contents['format']}; this version reads {FORMAT}.")
     for name in ("database.dump", "objects.tsv"):
@@ -82,7 +84,8 @@ def restore(settings, backup, objects):
     line(output)
     if status:
         raise Problem("The restore is complete, but the audit has findings; see above. Resolve them before you start the API.")
-    line(f"Restored {backup} in {took(time.monotonic() - started)}. Now start the API and the workers.")
+    line(f"Restored {backup} in {took(time.monotonic() - started)}.")
+    line("Now repeat the deletions since the backup (docs/backup.md, step 5), and then start the API and the workers.")
     return 0
 
 

@@ -45,6 +45,9 @@ class FakeBucket:
     def first_key(self):
         return min(self.objects, default=None)
 
+    def keys(self):
+        return set(self.objects)
+
     def download(self, keys, folder):
         self.downloaded += keys
         self.before_download()
@@ -95,8 +98,9 @@ class ConnectionTest(unittest.TestCase):
         found = connection("postgres://ada:p%40ss%2Fword@db.example:6432/retouch?sslmode=require")
         self.assertEqual((found["PGPASSWORD"], found["PGPORT"], found["PGDATABASE"]), ("p@ss/word", "6432", "retouch"))
         self.assertEqual(found["PGSSLMODE"], "require")
-        with self.assertRaises(Problem):
-            connection("mysql://somewhere/else")
+        for wrong in ("mysql://somewhere/else", "postgres://host:port/retouch"):
+            with self.assertRaisesRegex(Problem, "must look like"):
+                connection(wrong)
 
 
 class ProgramTest(unittest.TestCase):
@@ -204,10 +208,10 @@ class BackupTest(unittest.TestCase):
     def back_up(self, day=1):
         return backup.back_up(self.database, self.bucket, self.folder, night(day))
 
-    def run_backup(self, day, *options):
+    def run_backup(self, day, *options, folder=None):
         """Runs `scripts/backup`. Returns its exit status."""
         with (
-            mock.patch("sys.argv", ["backup", str(self.folder), *options]),
+            mock.patch("sys.argv", ["backup", str(folder or self.folder), *options]),
             mock.patch.object(backup, "database_of", lambda _: self.database),
             mock.patch.object(backup, "Bucket", lambda _: self.bucket),
             mock.patch.object(backup, "back_up", functools.partial(BACK_UP, now=night(day))),
@@ -358,6 +362,29 @@ class BackupTest(unittest.TestCase):
             self.assertEqual(self.run_backup(2, "--metrics", str(metrics)), 1)
         self.assertIn("retouch_backup_missing_objects 1\n", metrics.read_text())
         self.assertIn("retouch_backup_finished_seconds", metrics.read_text())
+
+    def test_objects_that_the_bucket_loses_after_a_backup_are_reported(self):
+        self.back_up(1)
+        lost = {f"images/{IMAGES[0]}/original", f"images/{IMAGES[1]}/thumbnail"}
+        for key in lost:
+            del self.bucket.objects[key]
+        self.delete(IMAGES[2])
+        made, missing = self.back_up(2)
+        self.assertEqual(missing, lost)
+        self.assertLessEqual(lost, restore.check(made).keys())
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(self.run_backup(3, "--keep", "1"), 1)
+        self.assertIn("The bucket lacks 2 objects that the database names", errors.getvalue())
+        self.assertIn("backups hold 2 of them", errors.getvalue())
+        self.restore(backup.complete(self.folder)[0])
+        self.assertLessEqual(lost, self.target_bucket.objects.keys())
+
+    def test_a_wrong_place_is_refused_before_the_backup(self):
+        with self.assertRaisesRegex(Problem, "--metrics"):
+            self.run_backup(1, "--metrics", str(self.folder / "nowhere" / "retouch.prom"))
+        self.assertEqual(backup.complete(self.folder), [])
+        with self.assertRaisesRegex(Problem, "nowhere is not a folder"):
+            self.run_backup(1, "--prune", "--keep", "1", folder=self.folder / "nowhere")
 
     def test_a_restore_needs_an_empty_database_and_bucket(self):
         made, _ = self.back_up()
