@@ -14,7 +14,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_s3::error::{DisplayErrorContext, SdkError};
+use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_smithy_http_client::tls;
@@ -24,7 +24,7 @@ use tokio::io::AsyncRead;
 
 use crate::config::StorageConfig;
 use crate::{ImageId, JobId, db};
-use error::{Operation, failed};
+use error::{Operation, failed, reason};
 
 mod error;
 mod listing;
@@ -170,7 +170,7 @@ impl Storage {
             }
             other => other
                 .map(drop)
-                .map_err(|error| anyhow::anyhow!("{}", DisplayErrorContext(&error)))
+                .map_err(|error| anyhow::anyhow!(reason(&error)))
                 .with_context(|| format!("creating the bucket {:?}", self.bucket)),
         }
     }
@@ -286,7 +286,7 @@ impl Storage {
         let signed = public.get_object().bucket(&self.bucket).key(key).presigned(valid).await;
         signed
             .map(|request| Some(request.uri().to_owned()))
-            .map_err(|error| StorageError::Failed(DisplayErrorContext(&error).to_string()))
+            .map_err(|error| StorageError::Failed(reason(&error)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Failures of the object store.
 
-use aws_sdk_s3::error::{DisplayErrorContext, SdkError};
+use std::error::Error;
+
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 
 /// Why an object could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -56,10 +58,60 @@ impl Operation {
 /// Counts a failure and returns it with its causes.
 pub(super) fn failed<E>(operation: Operation) -> impl FnOnce(SdkError<E>) -> StorageError
 where
-    E: std::error::Error + 'static,
+    E: Error + ProvideErrorMetadata + 'static,
 {
     move |error| {
         operation.count_failure();
-        StorageError::Failed(DisplayErrorContext(&error).to_string())
+        StorageError::Failed(reason(&error))
+    }
+}
+
+/// Says what the store answered, or why it did not answer.
+pub(super) fn reason<E>(error: &SdkError<E>) -> String
+where
+    E: Error + ProvideErrorMetadata + 'static,
+{
+    if let SdkError::ServiceError(refused) = error {
+        let mut text = format!("the object store answered {}", refused.raw().status().as_u16());
+        // An answer without a body has neither.
+        let (code, message) = (refused.err().code(), refused.err().message());
+        for (separator, part) in [(" ", code), (": ", message)] {
+            if let Some(part) = part {
+                text = text + separator + part;
+            }
+        }
+        return text;
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = text + ": " + &error.to_string();
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_s3::config::http::HttpResponse;
+    use aws_sdk_s3::error::ErrorMetadata;
+    use aws_sdk_s3::operation::head_object::HeadObjectError;
+    use aws_sdk_s3::primitives::SdkBody;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line() {
+        let refused = |metadata: ErrorMetadata| {
+            let answer = HttpResponse::new(403.try_into().unwrap(), SdkBody::empty());
+            reason(&SdkError::service_error(HeadObjectError::generic(metadata), answer))
+        };
+        let metadata =
+            ErrorMetadata::builder().code("SignatureDoesNotMatch").message("The keys differ");
+        let expected = "the object store answered 403 SignatureDoesNotMatch: The keys differ";
+        assert_eq!(refused(metadata.build()), expected);
+        assert_eq!(refused(ErrorMetadata::builder().build()), "the object store answered 403");
+        let late = SdkError::<HeadObjectError>::timeout_error("nobody answered");
+        assert_eq!(reason(&late), "request has timed out: nobody answered");
     }
 }
