@@ -73,7 +73,8 @@ impl Admin {
         } else {
             let database_url = self.database_url.clone().context("set DATABASE_URL")?;
             let database = DatabaseConfig { database_url, database_connections: CONNECTIONS };
-            self.perform(&db::pool(&database)?).await?
+            let pool = db::connected_pool(&database).await.context("connecting to DATABASE_URL")?;
+            self.perform(&pool).await?
         };
         if self.json {
             println!("{:#}", answer.json);

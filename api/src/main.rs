@@ -110,7 +110,8 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
 }
 
 async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::Result<()> {
-    db::migrate(&db::pool(database)?).await?;
+    let pool = db::connected_pool(database).await.context("connecting to DATABASE_URL")?;
+    db::migrate(&pool).await?;
     Storage::new(storage).create_bucket().await
 }
 

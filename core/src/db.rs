@@ -106,13 +106,26 @@ pub fn is_unavailable(error: &DatabaseError) -> bool {
         DatabaseError::Database(error) => {
             let code = error.code().unwrap_or_default();
             // A lost connection (08), shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a
-            // deadlock (40P01), a standby (25006), out of disk, memory or connections (53), or a failing disk (58).
-            ["08", "57P0", "57014", "55P03", "25P03", "40P01", "25006", "53", "58"]
+            // deadlock (40P01), a standby (25006), out of disk, memory or connections (53), a failing disk (58), a password
+            // that was changed (28), or a database that is being restored under another name (3D000).
+            ["08", "57P0", "57014", "55P03", "25P03", "40P01", "25006", "53", "58", "28", "3D000"]
                 .iter()
                 .any(|unavailable| code.starts_with(unavailable))
         }
         _ => false,
     }
+}
+
+/// Creates a pool for a command, and connects. The pool itself would only say that time is up.
+///
+/// # Errors
+/// Why the server refused, or cannot be reached.
+pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
+    let pool = pool(config)?;
+    let options = pool.connect_options();
+    let connection = within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await?;
+    connection.close().await?;
+    Ok(pool)
 }
 
 /// Creates a pool. The first query connects, so the server need not run yet.
@@ -264,6 +277,31 @@ async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sq
             _ => Err(error),
         })?;
     Ok(migrator.iter().filter(|migration| !known.contains(&migration.version)).count())
+}
+
+/// Returns what tells this database from all others, of other servers, too.
+pub async fn identity(pool: &PgPool) -> sqlx::Result<String> {
+    sqlx::query_scalar(
+        "select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), oid)
+         from pg_database where datname = current_database()",
+    )
+    .fetch_one(pool)
+    .await
+}
+
+/// Checks within two seconds that the database answers and has the migrations of this version.
+///
+/// # Errors
+/// [`DatabaseError::Configuration`] if it lacks some.
+pub async fn check(pool: &PgPool) -> sqlx::Result<()> {
+    match within_time(PING_TIMEOUT, missing_migrations(pool)).await? {
+        0 => Ok(()),
+        missing => {
+            tracing::warn!("The database lacks {missing} migrations; run `retouch-api migrate`");
+            let missing = format!("the database lacks {missing} migrations");
+            Err(sqlx::Error::Configuration(missing.into()))
+        }
+    }
 }
 
 /// Checks that the server answers, within two seconds.

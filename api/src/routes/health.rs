@@ -76,7 +76,7 @@ pub async fn readyz(
     // Names, versions, and paths would help an attacker.
     let shows_details = is_private(address);
     let (postgres, redis, storage) =
-        tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());
+        tokio::join!(db::check(&app.pool), app.queue.ping(), app.storage.ping());
     let workers = match postgres {
         _ if !shows_details => None,
         Ok(()) => Some(db::within(workers::live(&app.pool)).await.unwrap_or_default()),

@@ -1,10 +1,10 @@
 //! Migrations outside of a transaction: indexes that are built concurrently.
 
 use futures::future::try_join_all;
-use retouch_core::db::migrate_with;
-use sqlx::PgPool;
+use retouch_core::db::{self, migrate_with};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
 
 const TABLE: &str = "create table gadgets (name text); insert into gadgets values ('a'), ('a');";
 
@@ -42,6 +42,24 @@ async fn several_processes_can_build_an_index_concurrently(
     try_join_all(processes.iter().map(|pool| migrate_with(pool, &migrator))).await.unwrap();
 
     assert_eq!(valid_indexes(&processes[0]).await, 1);
+}
+
+#[sqlx::test(migrations = false)]
+async fn a_database_without_migrations_is_not_ready(pool: PgPool) {
+    assert!(db::ping(&pool).await.is_ok());
+    let lacking = db::check(&pool).await.unwrap_err().to_string();
+    assert!(lacking.contains("lacks"), "{lacking}");
+    db::migrate(&pool).await.unwrap();
+    db::check(&pool).await.unwrap();
+}
+
+#[sqlx::test(migrations = false)]
+async fn a_database_that_has_another_name_for_now_is_unavailable(
+    _: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let renamed = PgConnection::connect_with(&database.database("nowhere")).await.unwrap_err();
+    assert!(db::is_unavailable(&renamed), "{renamed}");
 }
 
 #[sqlx::test(migrations = false)]

@@ -1,7 +1,7 @@
 //! What an older backup brings back.
 
 use retouch_core::api_keys::{self, NewApiKey};
-use retouch_core::db::MIGRATOR;
+use retouch_core::db::{self, MIGRATOR};
 use retouch_core::restored::{BroughtBack, brought_back};
 use retouch_core::webhooks::{self, Change, DeliveryState, EventType, NewWebhook};
 use retouch_core::{ApiKeyId, UserId, WebhookId, accounts, images};
@@ -125,6 +125,9 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     copy(&pool, &lost).await;
     sqlx::query("update reachability set seen_at = now()").execute(&lost).await.unwrap();
     assert_eq!(brought_back(&pool, &lost).await.unwrap(), BroughtBack::default());
+    let identity = db::identity(&pool).await.unwrap();
+    assert_eq!(identity, db::identity(&pool).await.unwrap());
+    assert_ne!(identity, db::identity(&lost).await.unwrap());
 
     api_keys::revoke(&lost, ada, revoked).await.unwrap();
     webhooks::delete(&lost, ada, deleted).await.unwrap();
