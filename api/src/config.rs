@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::ensure;
+use clap::builder::RangedU64ValueParser;
 use ipnet::IpNet;
 use retouch_catalog::{Tier, ToolName};
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
@@ -13,6 +15,16 @@ use retouch_core::telemetry::TelemetryConfig;
 use retouch_credentials::CredentialsConfig;
 use retouch_heif::HeifConfig;
 use url::Url;
+
+/// Returns the bytes of the URL secret.
+///
+/// # Errors
+/// If it is easy to guess.
+pub fn check_secret(secret: &Secret) -> anyhow::Result<&[u8]> {
+    let bytes = secret.reveal().as_bytes();
+    ensure!(bytes.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
+    Ok(bytes)
+}
 
 /// The settings of `retouch-api serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -189,7 +201,7 @@ pub struct WebhooksConfig {
 #[command(next_help_heading = "Limits")]
 pub struct LimitsConfig {
     /// Maximum width and height of an uploaded image, in pixels.
-    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000)]
+    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_dimension: u32,
     /// Maximum width and height of an image to upscale, in pixels.
     #[arg(long, env = "RETOUCH_MAX_UPSCALE_DIMENSION", default_value_t = 1440)]
@@ -222,7 +234,7 @@ pub struct LimitsConfig {
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.
-    #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20)]
+    #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20, value_parser = clap::value_parser!(i64).range(0..))]
     pub visitor_queue: i64,
     /// Maximum number of visitors' runs in the queue per IP address.
     #[arg(long, env = "RETOUCH_ADDRESS_QUEUE", default_value_t = 5)]
@@ -266,7 +278,7 @@ pub struct LimitsConfig {
     /// Maximum number of open connections, and of requests in flight, and at most half of the files that the process may
     /// open. One IP address can have half of what the others leave. The connections of trusted proxies have no limit of
     /// their own; the requests that they forward count for the clients' addresses.
-    #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096)]
+    #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub max_connections: usize,
     /// Maximum number of open connections per IP address, and of its requests in flight.
     #[arg(long, env = "RETOUCH_ADDRESS_CONNECTIONS", default_value_t = 256)]

@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::attended_jobs::AttendedJobs;
 use crate::auth::Authenticator;
-use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig};
+use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig, check_secret};
 use crate::container;
 use crate::decode_budget::DecodeBudget;
 use crate::deleted_users::DeletedUsers;
@@ -105,8 +105,7 @@ impl App {
         // A request may open as many files as its connection: to the database or the object store.
         let max_files = container::open_files().map_or(usize::MAX, |files| files / 2);
         let max_connections = config.limits.max_connections.min(max_files);
-        let secret = config.url_secret.reveal().as_bytes();
-        anyhow::ensure!(secret.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
+        let secret = check_secret(&config.url_secret)?;
         let queue = Queue::new(&config.redis)?;
         let credentials = Credentials::open(&config.credentials, clock.now())?;
         let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;

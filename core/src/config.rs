@@ -17,7 +17,7 @@ pub struct DatabaseConfig {
     #[arg(long, env, hide_env_values = true)]
     pub database_url: Secret,
     /// The most connections this process opens to Postgres.
-    #[arg(long, env, default_value_t = 16)]
+    #[arg(long, env, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub database_connections: u32,
 }
 

@@ -1,6 +1,6 @@
 //! `admin deletions`: deletes again what people had deleted before a restore, and repeats their changes of webhooks.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use retouch_core::config::{DatabaseConfig, Secret};
 use retouch_core::db::{self, PgPool};
@@ -9,6 +9,7 @@ use retouch_core::{accounts, api_keys, images, results, webhooks};
 use serde_json::json;
 
 use super::answer::Answer;
+use crate::config::check_secret;
 use crate::deleted_users::DeletedUsers;
 
 /// The most connections to the lost database.
@@ -31,8 +32,14 @@ impl Deletions {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         let database_url = self.lost_database_url.clone();
         let lost = DatabaseConfig { database_url, database_connections: CONNECTIONS };
-        let found =
-            brought_back(pool, &db::pool(&lost)?).await.context("comparing the databases")?;
+        check_secret(&self.url_secret)?;
+        let lost =
+            db::connected_pool(&lost).await.context("connecting to RETOUCH_LOST_DATABASE_URL")?;
+        ensure!(
+            db::identity(pool).await? != db::identity(&lost).await?,
+            "RETOUCH_LOST_DATABASE_URL names the restored database; it must name the one from before"
+        );
+        let found = brought_back(pool, &lost).await.context("comparing the databases")?;
         if !self.dry_run {
             self.repeat(pool, &found).await?;
         }
@@ -55,7 +62,7 @@ impl Deletions {
     }
 
     async fn repeat(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
-        let deleted_users = DeletedUsers::new(self.url_secret.reveal().as_bytes());
+        let deleted_users = DeletedUsers::new(check_secret(&self.url_secret)?);
         for id in &found.accounts {
             let account = accounts::get_active(pool, *id).await?.context("the account is gone")?;
             let hash = deleted_users.hash(&account.issuer, &account.subject);

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use retouch_core::accounts;
 use retouch_core::credits::{self, Adjusted, Adjustment};
 use retouch_core::db::PgPool;
@@ -19,11 +20,11 @@ pub struct Grant {
     #[arg(allow_negative_numbers = true)]
     amount: i32,
     /// Reason. It stays in the ledger even after the account is deleted, so do not name people.
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     note: String,
     /// Unique reference for the change, e.g. a ticket number. Repeating the command with it changes
     /// nothing.
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reference: Option<String>,
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use clap::builder::Resettable;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, Parser};
 
 /// Parses the command line, the environment and the files it names. Exits with an error message if they are invalid,
@@ -24,13 +24,41 @@ fn parse_from<T: Parser>(
 ) -> Result<T, clap::Error> {
     let mut unreadable = Vec::new();
     let mut command = with_files(T::command(), &[], variable, &mut unreadable);
-    let matches = command.try_get_matches_from_mut(arguments)?;
+    let matches = command
+        .try_get_matches_from_mut(arguments)
+        .map_err(|error| with_variables(error, &command))?;
     // A subcommand does not need the files of another one.
     let chosen = chosen(&matches);
     if let Some(file) = unreadable.iter().find(|file| chosen.starts_with(&file.subcommands)) {
         return Err(command.error(ErrorKind::ValueValidation, &file.problem));
     }
     T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Adds the variables of the settings that an error is about: most of them come from there.
+fn with_variables(mut error: clap::Error, command: &Command) -> clap::Error {
+    let settings = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(setting)) => std::slice::from_ref(setting),
+        Some(ContextValue::Strings(settings)) => settings,
+        _ => return error,
+    };
+    let names = settings.iter().filter_map(|setting| {
+        let long = setting.strip_prefix("--")?.split([' ', '=']).next()?;
+        variable_of(command, long)
+    });
+    let tips: Vec<_> = names.map(|name| format!("it can be set as {name}").into()).collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
+/// Returns the variable of an option, here or in a subcommand.
+fn variable_of(command: &Command, long: &str) -> Option<String> {
+    let mut arguments = command.get_arguments();
+    let of_own = arguments.find(|arg| arg.get_long() == Some(long)).and_then(|arg| arg.get_env());
+    let own = of_own.map(|name| name.to_string_lossy().into_owned());
+    own.or_else(|| command.get_subcommands().find_map(|command| variable_of(command, long)))
 }
 
 /// A file that a variable names and that cannot be read.
@@ -148,10 +176,8 @@ mod tests {
             unreachable!()
         };
         assert_eq!(url, "here");
-        assert!(
-            read(&[], &[]).unwrap_err().contains("--url"),
-            "without a file, it is still required"
-        );
+        let missing = read(&[], &[]).unwrap_err();
+        assert!(missing.contains("--url") && missing.contains("RETOUCH_TEST_URL"), "{missing}");
     }
 
     #[test]
