@@ -1,6 +1,7 @@
 """`scripts/capacity`: estimates throughput and waits of an installation, and how many workers a load needs."""
 
 import argparse
+import math
 
 from common.console import Problem, line
 
@@ -18,14 +19,14 @@ def main(check_simulator):
     check = tasks.add_parser("check", help="compare the simulator with the real programs on this machine (five minutes)")
     for one in (carries, simulate, plan):
         one.add_argument("--machine", default="cpu-2", help="a table of scripts/ops/capacity/profiles.toml (default: cpu-2)")
-        one.add_argument("--slots", type=int, default=3, help="jobs in flight per worker, RETOUCH_JOBS_IN_FLIGHT (default: 3)")
-        one.add_argument("--model-ms", type=float, metavar="MS", help="replaces the measured time of the model, for every tool")
+        one.add_argument("--slots", type=above_zero(int), default=3, help="jobs in flight per worker, RETOUCH_JOBS_IN_FLIGHT (default: 3)")
+        one.add_argument("--model-ms", type=above_zero(float), metavar="MS", help="replaces the measured time of the model, for every tool")
     for one in (simulate, plan):
         one.add_argument("load", nargs="+", metavar="TOOL[:TIER]=NUMBER", help="jobs per second; for a plan, pictures per day")
-    simulate.add_argument("--workers", type=int, default=1)
-    simulate.add_argument("--seconds", type=float, default=3600)
-    plan.add_argument("--peak", type=float, default=4.0, help="load of the busiest hour divided by the mean (default: 4)")
-    plan.add_argument("--wait", type=float, default=5.0, help="maximum p95 wait of paid jobs, in seconds (default: 5)")
+    simulate.add_argument("--workers", type=above_zero(int), default=1)
+    simulate.add_argument("--seconds", type=above_zero(float), default=3600)
+    plan.add_argument("--peak", type=above_zero(float), default=4.0, help="load of the busiest hour divided by the mean (default: 4)")
+    plan.add_argument("--wait", type=above_zero(float), default=5.0, help="maximum p95 wait of paid jobs, in seconds (default: 5)")
     check.add_argument("--seconds", type=float, default=180)
     check.add_argument("--load", type=float, default=0.75, help="share of the maximum throughput (default: 0.75)")
     check.add_argument("--seed", type=int, default=1)
@@ -53,6 +54,20 @@ def chosen(options):
     return machine if options.model_ms is None else profile.with_model(machine, options.model_ms / 1000)
 
 
+def above_zero(kind):
+    """Returns the parser of a number of this kind above zero."""
+
+    def parse(text):
+        number = kind(text)
+        if not 0 < number < math.inf:
+            raise ValueError
+        return number
+
+    # argparse puts this into its message.
+    parse.__name__ = f"{kind.__name__} above zero"
+    return parse
+
+
 def loads(given):
     """Parses loads such as `upscale:free=0.5` into rates by (tool, tier)."""
     found = {}
@@ -60,7 +75,7 @@ def loads(given):
         name, equals, number = text.partition("=")
         tool, _, tier = name.partition(":")
         try:
-            found[tool, tier or "paid"] = float(number)
+            found[tool, tier or "paid"] = above_zero(float)(number)
         except ValueError as error:
-            raise Problem(f"'{text}' is not TOOL[:TIER]=NUMBER.") from error
+            raise Problem(f"'{text}' is not TOOL[:TIER]=NUMBER, with a number above zero.") from error
     return found

@@ -1,0 +1,21 @@
+import contextlib
+import io
+import unittest
+from unittest import mock
+
+from common.console import Problem
+from ops.capacity import main
+
+
+class ArgumentsTest(unittest.TestCase):
+    def refusal(self, *arguments):
+        with mock.patch("sys.argv", ["capacity", *arguments]), contextlib.redirect_stderr(io.StringIO()) as errors:
+            with self.assertRaises((Problem, SystemExit)) as refused:
+                main.main(None)
+        return errors.getvalue() + str(refused.exception)
+
+    def test_numbers_that_make_no_sense_are_refused(self):
+        for number in ("0", "-4", "nan", "inf", "many", ""):
+            self.assertIn("is not TOOL[:TIER]=NUMBER", self.refusal("plan", f"upscale={number}"))
+        for option in ("--workers", "--slots", "--seconds", "--model-ms"):
+            self.assertIn("above zero value: '0'", self.refusal("simulate", "upscale=1", option, "0"))
