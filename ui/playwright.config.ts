@@ -6,8 +6,9 @@ export default defineConfig({
   testDir: 'e2e',
   // Every test has an account or a picture of its own, and waits for a third of its time.
   workers: 2,
-  timeout: 120_000,
-  expect: { timeout: 30_000 },
+  // The longest takes 50 s on two quick cores, and slow ones need three times as long.
+  timeout: 300_000,
+  expect: { timeout: 60_000 },
   forbidOnly: Boolean(process.env.CI),
   reporter: 'list',
   use: {
