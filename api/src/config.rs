@@ -19,7 +19,7 @@ use url::Url;
 /// Returns the bytes of the URL secret.
 ///
 /// # Errors
-/// If it is easy to guess.
+/// If it is shorter than 16 bytes.
 pub fn check_secret(secret: &Secret) -> anyhow::Result<&[u8]> {
     let bytes = secret.reveal().as_bytes();
     ensure!(bytes.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");

@@ -104,7 +104,7 @@ def sources_of_resample():
 
 
 def digest_of_resample():
-    # Cargo also names what it compiles of our own crates by their place.
+    # For our own crates, the names of Cargo's artifacts also depend on the path of the clone.
     sha = hashlib.sha256(str(REPO).encode())
     for source in sources_of_resample():
         sha.update(source.read_bytes())

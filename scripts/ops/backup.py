@@ -7,8 +7,8 @@
                               backup.json      written last: without it, the backup is incomplete
 
 The database is copied first, so that the dump names no object that is uploaded during the backup. Objects that are deleted
-during the backup are recorded as gone, and a restore deletes their rows. Each backup also lists the bucket, which may have
-lost what an earlier backup copied, and reads a share of the objects that earlier ones copied, and copies damaged ones again.
+during the backup are recorded as gone, and a restore deletes their rows. Each backup also lists the bucket, to
+find what it has lost since, and reads a share of the objects that earlier backups copied, to copy damaged ones again.
 """
 
 import argparse

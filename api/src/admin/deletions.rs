@@ -32,7 +32,7 @@ impl Deletions {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         let database_url = self.lost_database_url.clone();
         let lost = DatabaseConfig { database_url, database_connections: CONNECTIONS };
-        check_secret(&self.url_secret)?;
+        let deleted_users = DeletedUsers::new(check_secret(&self.url_secret)?);
         let lost =
             db::connected_pool(&lost).await.context("connecting to RETOUCH_LOST_DATABASE_URL")?;
         ensure!(
@@ -41,7 +41,7 @@ impl Deletions {
         );
         let found = brought_back(pool, &lost).await.context("comparing the databases")?;
         if !self.dry_run {
-            self.repeat(pool, &found).await?;
+            repeat(pool, &found, &deleted_users).await?;
         }
         let (accounts, images, results) =
             (found.accounts.len(), found.images.len(), found.results.len());
@@ -60,29 +60,32 @@ impl Deletions {
             }),
         ))
     }
+}
 
-    async fn repeat(&self, pool: &PgPool, found: &BroughtBack) -> anyhow::Result<()> {
-        let deleted_users = DeletedUsers::new(check_secret(&self.url_secret)?);
-        for id in &found.accounts {
-            let account = accounts::get_active(pool, *id).await?.context("the account is gone")?;
-            let hash = deleted_users.hash(&account.issuer, &account.subject);
-            accounts::delete(pool, *id, &hash).await.context("deleting an account")?;
-        }
-        for (owner, image) in &found.images {
-            images::delete(pool, *owner, *image).await.context("deleting an image")?;
-        }
-        for (owner, tool, result) in &found.results {
-            results::delete(pool, *owner, *tool, *result).await.context("deleting a result")?;
-        }
-        for (owner, key) in &found.api_keys {
-            api_keys::revoke(pool, *owner, *key).await.context("revoking an API key")?;
-        }
-        for (owner, webhook) in &found.webhooks {
-            webhooks::delete(pool, *owner, *webhook).await.context("deleting a webhook")?;
-        }
-        for settings in &found.changed_webhooks {
-            webhooks::copy(pool, settings).await.context("changing a webhook")?;
-        }
-        Ok(())
+async fn repeat(
+    pool: &PgPool,
+    found: &BroughtBack,
+    deleted_users: &DeletedUsers,
+) -> anyhow::Result<()> {
+    for id in &found.accounts {
+        let account = accounts::get_active(pool, *id).await?.context("the account is gone")?;
+        let hash = deleted_users.hash(&account.issuer, &account.subject);
+        accounts::delete(pool, *id, &hash).await.context("deleting an account")?;
     }
+    for (owner, image) in &found.images {
+        images::delete(pool, *owner, *image).await.context("deleting an image")?;
+    }
+    for (owner, tool, result) in &found.results {
+        results::delete(pool, *owner, *tool, *result).await.context("deleting a result")?;
+    }
+    for (owner, key) in &found.api_keys {
+        api_keys::revoke(pool, *owner, *key).await.context("revoking an API key")?;
+    }
+    for (owner, webhook) in &found.webhooks {
+        webhooks::delete(pool, *owner, *webhook).await.context("deleting a webhook")?;
+    }
+    for settings in &found.changed_webhooks {
+        webhooks::copy(pool, settings).await.context("changing a webhook")?;
+    }
+    Ok(())
 }

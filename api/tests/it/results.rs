@@ -249,6 +249,9 @@ async fn bad_requests_are_refused_by_name(pool: PgPool) {
     let refused = render(&app, "ada", &result, &picture, &[("background", &wide)]).await;
     let detail = "The field background cannot be used: the image is 6001 × 1 pixels; the limit is 6000 per side.";
     refused.is_problem(422, detail);
+    let gif = render(&app, "ada", &result, &picture, &[("background", b"GIF89a")]).await;
+    let detail = "The field background cannot be used: This is a GIF file. Save it as JPEG or PNG and upload that.";
+    gif.is_problem(422, detail);
     let erased = encoded(GrayImage::new(64, 48));
     let crop = json!({"crop": {"margin": 10}});
     let refused = render(&app, "ada", &result, &crop, &[("touchUp", &erased)]).await;

@@ -35,7 +35,7 @@ fn parse_from<T: Parser>(
     T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Adds the variables of the settings that an error is about: most of them come from there.
+/// Names the environment variables of the settings that an error is about, because that is where most operators set them.
 fn with_variables(mut error: clap::Error, command: &Command) -> clap::Error {
     let settings = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(setting)) => std::slice::from_ref(setting),
@@ -46,9 +46,10 @@ fn with_variables(mut error: clap::Error, command: &Command) -> clap::Error {
         let long = setting.strip_prefix("--")?.split([' ', '=']).next()?;
         variable_of(command, long)
     });
-    let tips: Vec<_> = names.map(|name| format!("it can be set as {name}").into()).collect();
-    if !tips.is_empty() {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    let names: Vec<_> = names.collect();
+    if !names.is_empty() {
+        let tip = format!("set in the environment as {}", names.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }

@@ -65,8 +65,8 @@ pub async fn hand_back(
 
 /// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or the database was away
 /// when the attempt ended. These are the jobs that were claimed or renewed more than `age` ago, which must be longer than a claim
-/// may take, and that `is_held` denies when it is asked about them later. Like an outage, this uses up no attempt and makes no job a suspect, because the worker
-/// lives.
+/// may take, and for which `is_held`, called after they were read, returns false. Like an outage, this uses up no attempt and
+/// makes no job a suspect, because the worker lives.
 ///
 /// A job whose row is locked waits for the next call: whoever cancels it, and hangs, must not hold up the worker's renewals.
 pub async fn release_unknown(
@@ -85,7 +85,7 @@ pub async fn release_unknown(
     )
     .fetch_all(pool)
     .await?;
-    // By now, the worker has the answers to their claims, however long this query took.
+    // By now, every claim of theirs has been answered, however long this query took.
     let unknown: Vec<_> = found.into_iter().filter(|job| !is_held(*job)).map(JobId::uuid).collect();
     if unknown.is_empty() {
         return Ok(Vec::new());

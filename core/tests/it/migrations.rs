@@ -1,4 +1,4 @@
-//! Migrations outside of a transaction: indexes that are built concurrently.
+//! Migrations that build indexes concurrently, outside of a transaction; and databases that are not ready.
 
 use futures::future::try_join_all;
 use retouch_core::db::{self, migrate_with};
@@ -54,12 +54,15 @@ async fn a_database_without_migrations_is_not_ready(pool: PgPool) {
 }
 
 #[sqlx::test(migrations = false)]
-async fn a_database_that_has_another_name_for_now_is_unavailable(
+async fn a_database_that_refuses_the_sign_in_or_has_another_name_is_unavailable(
     _: PgPoolOptions,
     database: PgConnectOptions,
 ) {
-    let renamed = PgConnection::connect_with(&database.database("nowhere")).await.unwrap_err();
-    assert!(db::is_unavailable(&renamed), "{renamed}");
+    for wrong in [database.clone().database("nowhere"), database.username("nobody in the database")]
+    {
+        let refused = PgConnection::connect_with(&wrong).await.unwrap_err();
+        assert!(db::is_unavailable(&refused), "{refused}");
+    }
 }
 
 #[sqlx::test(migrations = false)]

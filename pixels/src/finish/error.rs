@@ -10,7 +10,7 @@ pub enum FinishError {
     #[error("The field touchUp cannot be used: {0}")]
     TouchUp(#[from] TouchUpError),
     /// The background picture was rejected.
-    #[error("The field background cannot be used: {0}")]
+    #[error("The field background cannot be used: {}", .0.to_string().trim_end_matches('.'))]
     Background(PixelError),
     /// There is nothing to crop to.
     #[error("Nothing is left of the subject, so there is nothing to crop to")]
