@@ -102,6 +102,28 @@ pub struct Worker {
     pub seen_at: DateTime<Utc>,
 }
 
+/// How a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerState {
+    /// It reported lately.
+    Live,
+    /// It was stopped.
+    Stopped,
+    /// It has not reported lately: it crashed, or it cannot reach the database.
+    Silent,
+}
+
+impl WorkerState {
+    /// Returns the state in lowercase, for example `stopped`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Stopped => "stopped",
+            Self::Silent => "silent",
+        }
+    }
+}
+
 /// Reports that `worker` is live.
 pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     sqlx::query!(
@@ -124,37 +146,53 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// Returns the live workers: those that reported within the last 20 seconds.
+/// How long after its last report a worker counts as live, in seconds.
+const LIVE_SECS: i32 = 20;
+
+/// Returns the live workers.
 pub async fn live(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
-    seen_within(pool, 20).await
+    let seen = seen_within(pool, LIVE_SECS).await?;
+    let live = seen.into_iter().filter(|(_, state)| *state == WorkerState::Live);
+    Ok(live.map(|(worker, _)| worker).collect())
 }
 
 /// Returns the workers that reported within the last hour, live or not.
-pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
+pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<(Worker, WorkerState)>> {
     seen_within(pool, 3600).await
 }
 
-async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
+async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<(Worker, WorkerState)>> {
     sqlx::query!(
         r#"select id as "id: WorkerId", name, device, hardware, models as "models: Json<Vec<ServedModel>>",
-                  problems as "problems: Json<Vec<WorkerProblem>>", slots, version, seen_at
+                  problems as "problems: Json<Vec<WorkerProblem>>", slots, version, seen_at,
+                  stopped_at is not null as "is_stopped!",
+                  seen_at > now() - make_interval(secs => $2) as "is_recent!"
            from workers where seen_at > now() - make_interval(secs => $1) order by name, id"#,
         f64::from(secs),
+        f64::from(LIVE_SECS),
     )
     .fetch_all(pool)
     .await
     .map(|rows| {
         rows.into_iter()
-            .map(|row| Worker {
-                id: row.id,
-                name: row.name,
-                device: row.device,
-                hardware: row.hardware,
-                models: row.models.0,
-                problems: row.problems.0,
-                slots: row.slots,
-                version: row.version,
-                seen_at: row.seen_at,
+            .map(|row| {
+                let state = match (row.is_stopped, row.is_recent) {
+                    (true, _) => WorkerState::Stopped,
+                    (false, true) => WorkerState::Live,
+                    (false, false) => WorkerState::Silent,
+                };
+                let worker = Worker {
+                    id: row.id,
+                    name: row.name,
+                    device: row.device,
+                    hardware: row.hardware,
+                    models: row.models.0,
+                    problems: row.problems.0,
+                    slots: row.slots,
+                    version: row.version,
+                    seen_at: row.seen_at,
+                };
+                (worker, state)
             })
             .collect()
     })
@@ -172,15 +210,12 @@ pub async fn known_models(pool: &PgPool) -> sqlx::Result<Vec<ServedModel>> {
     Ok(rows.into_iter().flat_map(|models| models.0).collect())
 }
 
-/// Marks a worker as stopped.
+/// Marks a worker as stopped. A report that reaches the database later does not make it live again.
 pub async fn sign_off(pool: &PgPool, id: WorkerId) -> sqlx::Result<()> {
-    sqlx::query!(
-        "update workers set seen_at = least(seen_at, now() - interval '1 minute') where id = $1",
-        id.uuid(),
-    )
-    .execute(pool)
-    .await
-    .map(drop)
+    sqlx::query!("update workers set stopped_at = now() where id = $1", id.uuid())
+        .execute(pool)
+        .await
+        .map(drop)
 }
 
 /// Deletes workers that have not reported for an hour. Returns their number.

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use retouch_core::Clock;
 use retouch_core::db::PgPool;
-use retouch_core::workers::{self, ServedModel, Worker};
+use retouch_core::workers::{self, ServedModel, Worker, WorkerState};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
@@ -11,11 +11,9 @@ use super::table::table;
 
 pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
     let all = workers::reported(pool).await.context("reading the workers")?;
-    let live = workers::live(pool).await.context("reading the workers")?;
-    let is_live = |worker: &Worker| live.iter().any(|live| live.id == worker.id);
     let now = Clock::system().now();
     let mut rows = Vec::new();
-    for worker in &all {
+    for (worker, state) in &all {
         let shown = |served: &ServedModel| {
             let state = if served.is_loaded { "" } else { " (unloaded)" };
             format!("{}{state}", served.model)
@@ -28,7 +26,7 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
         });
         rows.push(vec![
             worker.name.clone(),
-            if is_live(worker) { "live".into() } else { "silent".into() },
+            state.as_str().to_owned(),
             format!("{} s ago", (now - worker.seen_at).num_seconds().max(0)),
             worker.device.clone(),
             worker.hardware.clone(),
@@ -49,12 +47,12 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
             &rows,
         )
     };
-    Ok(Answer::good(text, all.iter().map(|worker| as_json(worker, is_live(worker))).collect()))
+    Ok(Answer::good(text, all.iter().map(as_json).collect()))
 }
 
-fn as_json(worker: &Worker, is_live: bool) -> Value {
+fn as_json((worker, state): &(Worker, WorkerState)) -> Value {
     json!({
-        "id": worker.id, "name": worker.name, "lives": is_live, "seenAt": worker.seen_at,
+        "id": worker.id, "name": worker.name, "state": state.as_str(), "seenAt": worker.seen_at,
         "device": worker.device, "hardware": worker.hardware, "slots": worker.slots, "version": worker.version,
         "models": worker.models, "problems": worker.problems,
     })

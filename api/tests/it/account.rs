@@ -335,20 +335,22 @@ async fn the_operator_lists_the_workers(pool: PgPool) {
     let app = TestApp::start(pool).await;
     assert!(admin(&app, &["nodes"]).await.unwrap().text.starts_with("No worker"));
     sqlx::query(
-        r"insert into workers (id, name, device, models, slots, version, seen_at)
-           values (gen_random_uuid(), 'gpu-1', 'cuda', $1, 4, '0.1.0', now()),
-                  (gen_random_uuid(), 'gpu-2', 'cpu', '[]', 1, '0.1.0', now() - interval '5 minutes')",
+        r"insert into workers (id, name, device, models, slots, version, seen_at, stopped_at)
+           values (gen_random_uuid(), 'gpu-1', 'cuda', $1, 4, '0.1.0', now(), null),
+                  (gen_random_uuid(), 'gpu-2', 'cpu', '[]', 1, '0.1.0', now() - interval '5 minutes', null),
+                  (gen_random_uuid(), 'gpu-3', 'cpu', '[]', 1, '0.1.0', now(), now())",
     )
     .bind(json!([{"tool": "upscale", "tier": "paid", "model": "x4plus", "sha256": "0"}]))
     .execute(&app.pool)
     .await
     .unwrap();
     let nodes = admin(&app, &["nodes"]).await.unwrap();
-    let lives: Vec<_> = nodes.json.as_array().unwrap().iter().map(|node| &node["lives"]).collect();
-    assert_eq!(lives, [&json!(true), &json!(false)]);
+    let states: Vec<_> = nodes.json.as_array().unwrap().iter().map(|node| &node["state"]).collect();
+    assert_eq!(states, ["live", "silent", "stopped"]);
     let lines: Vec<_> = nodes.text.lines().collect();
     assert!(lines[1].contains("gpu-1") && lines[1].contains("cuda") && lines[1].contains("x4plus"));
     assert!(lines[2].contains("gpu-2") && lines[2].contains("silent"));
+    assert!(lines[3].contains("gpu-3") && lines[3].contains("stopped"));
 }
 
 /// Runs the real program.

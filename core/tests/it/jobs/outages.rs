@@ -2,7 +2,7 @@
 
 use retouch_core::Clock;
 use retouch_core::jobs::{Cause, Retry, Sweep, WaitsFor};
-use retouch_core::workers::{self, OBJECT_STORE, ServedModel, Worker, WorkerProblem};
+use retouch_core::workers::{self, OBJECT_STORE, ServedModel, Worker, WorkerProblem, WorkerState};
 
 use super::*;
 
@@ -222,6 +222,24 @@ async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
     let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
     jobs::retry(&pool, &claimed, Cause::Outage, &failure).await.unwrap();
     assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Retry));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_stopped_worker_is_not_live_even_if_a_report_arrives_late(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let worker = worker(ToolName::RemoveBackground);
+    report(&pool, worker.clone()).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Turn));
+    workers::sign_off(&pool, worker.id).await.unwrap();
+    report(&pool, worker.clone()).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Worker));
+    assert!(workers::live(&pool).await.unwrap().is_empty());
+    let reported = workers::reported(&pool).await.unwrap();
+    let states: Vec<_> = reported.iter().map(|(worker, state)| (worker.id, *state)).collect();
+    assert_eq!(states, [(worker.id, WorkerState::Stopped)]);
+    // A tool stays on the page while its worker restarts.
+    assert_eq!(workers::known_models(&pool).await.unwrap().len(), 1);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
