@@ -48,7 +48,7 @@ pub async fn copy(pool: &PgPool, settings: &Settings) -> sqlx::Result<()> {
              secret = c.secret, old_secret = c.old_secret, old_secret_until = c.old_secret_until,
              is_enabled = c.is_enabled, disabled_reason = c.disabled_reason,
              -- As when its owner changes it.
-             failing_since = case when w.url = c.url and w.is_enabled = c.is_enabled then w.failing_since end,
+             failing_since = case when w.url = c.url and c.is_enabled <= w.is_enabled then w.failing_since end,
              is_slow = w.is_slow and w.url = c.url
          from jsonb_populate_record(null::webhooks, $1) c where w.id = c.id",
         settings.row,

@@ -114,7 +114,8 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     let revoked = api_key(&pool, ada, 1).await;
     api_key(&pool, ada, 2).await;
     api_key(&pool, bob, 3).await;
-    let [deleted, rotated, off, _same] = [
+    let [deleted, rotated, paused, off, _same] = [
+        webhook(&pool, ada).await,
         webhook(&pool, ada).await,
         webhook(&pool, ada).await,
         webhook(&pool, ada).await,
@@ -132,6 +133,8 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     api_keys::revoke(&lost, ada, revoked).await.unwrap();
     webhooks::delete(&lost, ada, deleted).await.unwrap();
     webhooks::rotate(&lost, ada, rotated, &[2; 32]).await.unwrap();
+    let change = Change { is_enabled: Some(false), ..Change::default() };
+    webhooks::change(&lost, ada, paused, &change).await.unwrap();
     let change = Change {
         url: Some("https://elsewhere.test/"),
         is_enabled: Some(false),
@@ -146,7 +149,7 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     assert_eq!(found.api_keys, [(ada, revoked)]);
     assert_eq!(found.webhooks, [(ada, deleted)]);
     let changed: Vec<_> = found.changed_webhooks.iter().map(|webhook| webhook.id).collect();
-    assert_eq!(changed, [rotated, off]);
+    assert_eq!(changed, [rotated, paused, off]);
     assert!(!format!("{found:?}").contains("secret"));
 
     webhooks::send_test(&pool, ada, off).await.unwrap();
@@ -155,7 +158,7 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     for settings in &found.changed_webhooks {
         webhooks::copy(&pool, settings).await.unwrap();
     }
-    for (id, fails) in [(rotated, true), (off, false)] {
+    for (id, fails) in [(rotated, true), (paused, true), (off, false)] {
         assert_eq!(webhook_row(&pool, id).await, webhook_row(&lost, id).await);
         let found: (bool, bool) =
             sqlx::query_as("select failing_since is not null, is_slow from webhooks where id = $1")
