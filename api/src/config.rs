@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::builder::RangedU64ValueParser;
+use clap::value_parser;
 use ipnet::IpNet;
 use retouch_catalog::{Tier, ToolName};
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
@@ -22,7 +23,7 @@ use url::Url;
 /// If it is shorter than 16 bytes.
 pub fn check_secret(secret: &Secret) -> anyhow::Result<&[u8]> {
     let bytes = secret.reveal().as_bytes();
-    ensure!(bytes.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
+    ensure!(bytes.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 bytes");
     Ok(bytes)
 }
 
@@ -76,6 +77,19 @@ pub(crate) fn network(text: &str) -> Result<IpNet, String> {
         .map_err(|_| "expected an address (10.0.0.7) or a network (10.0.0.0/24)".to_owned())
 }
 
+/// Parses a number that cannot be 0.
+fn count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+/// Checks that an issuer is an address, and keeps its spelling, which tokens must match.
+fn issuer(text: &str) -> Result<String, String> {
+    let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
+    text.parse().ok().filter(is_web).map(|_| text.to_owned()).ok_or_else(|| {
+        "expected the address of the issuer (https://login.example.com/realms/retouch)".to_owned()
+    })
+}
+
 /// The operator's optional additions to the page.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Site")]
@@ -102,7 +116,7 @@ pub struct SiteConfig {
     #[arg(long, env = "RETOUCH_RATING_URL", requires = "rating_service")]
     pub rating_url: Option<Url>,
     /// Height of that frame, in pixels.
-    #[arg(long, env = "RETOUCH_RATING_HEIGHT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(20..=2000))]
+    #[arg(long, env = "RETOUCH_RATING_HEIGHT", default_value_t = 200, value_parser = value_parser!(u32).range(20..=2000))]
     pub rating_height: u32,
 }
 
@@ -111,7 +125,7 @@ pub struct SiteConfig {
 #[command(next_help_heading = "Sign-in")]
 pub struct IdentityConfig {
     /// The `OpenID` Connect issuer, exactly as it appears in tokens.
-    #[arg(long, env)]
+    #[arg(long, env, value_parser = issuer)]
     pub oidc_issuer: String,
     /// Id of the public client that the page signs in with.
     #[arg(long, env, default_value = "retouch")]
@@ -201,23 +215,23 @@ pub struct WebhooksConfig {
 #[command(next_help_heading = "Limits")]
 pub struct LimitsConfig {
     /// Maximum width and height of an uploaded image, in pixels.
-    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000, value_parser = value_parser!(u32).range(1..))]
     pub max_dimension: u32,
     /// Maximum width and height of an image to upscale, in pixels.
-    #[arg(long, env = "RETOUCH_MAX_UPSCALE_DIMENSION", default_value_t = 1440)]
+    #[arg(long, env = "RETOUCH_MAX_UPSCALE_DIMENSION", default_value_t = 1440, value_parser = value_parser!(u32).range(1..))]
     pub max_upscale_dimension: u32,
     /// Maximum size of an upload, in bytes.
-    #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
+    #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024, value_parser = count())]
     pub max_upload_bytes: usize,
     /// Memory for uploads in progress, in MiB. The API answers 503 to uploads beyond it. One IP address can
     /// use half of what the others leave.
-    #[arg(long, env = "RETOUCH_UPLOAD_MEMORY_MIB", default_value_t = 256)]
+    #[arg(long, env = "RETOUCH_UPLOAD_MEMORY_MIB", default_value_t = 256, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_048_576))]
     pub upload_memory_mib: usize,
     /// Seconds without new bytes after which an upload is aborted.
-    #[arg(long, env = "RETOUCH_UPLOAD_PAUSE_SECS", default_value_t = 30)]
+    #[arg(long, env = "RETOUCH_UPLOAD_PAUSE_SECS", default_value_t = 30, value_parser = value_parser!(u64).range(1..=3600))]
     pub upload_pause_secs: u64,
     /// Seconds that a run request waits for the result before it answers with the job instead.
-    #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120)]
+    #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120, value_parser = value_parser!(u64).range(0..=3600))]
     pub wait_secs: u64,
     /// Free runs per hour and IP address of visitors.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
@@ -234,28 +248,28 @@ pub struct LimitsConfig {
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.
-    #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20, value_parser = clap::value_parser!(i64).range(0..))]
+    #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20, value_parser = value_parser!(i64).range(0..))]
     pub visitor_queue: i64,
     /// Maximum number of visitors' runs in the queue per IP address.
-    #[arg(long, env = "RETOUCH_ADDRESS_QUEUE", default_value_t = 5)]
+    #[arg(long, env = "RETOUCH_ADDRESS_QUEUE", default_value_t = 5, value_parser = value_parser!(i64).range(0..))]
     pub address_queue: i64,
     /// Maximum number of users' free runs in the queue.
-    #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200)]
+    #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200, value_parser = value_parser!(i64).range(0..))]
     pub free_queue: i64,
     /// Maximum number of free runs in the queue per user.
-    #[arg(long, env = "RETOUCH_USER_FREE_QUEUE", default_value_t = 20)]
+    #[arg(long, env = "RETOUCH_USER_FREE_QUEUE", default_value_t = 20, value_parser = value_parser!(i64).range(0..))]
     pub user_free_queue: i64,
     /// Maximum number of paid runs in the queue.
-    #[arg(long, env = "RETOUCH_PAID_QUEUE", default_value_t = 5000)]
+    #[arg(long, env = "RETOUCH_PAID_QUEUE", default_value_t = 5000, value_parser = value_parser!(i64).range(0..))]
     pub paid_queue: i64,
     /// Maximum number of paid runs in the queue per user.
-    #[arg(long, env = "RETOUCH_USER_QUEUE", default_value_t = 200)]
+    #[arg(long, env = "RETOUCH_USER_QUEUE", default_value_t = 200, value_parser = value_parser!(i64).range(0..))]
     pub user_queue: i64,
     /// Storage per user for images and results, in MiB; 0 for no limit. Uploads beyond it are refused.
-    #[arg(long, env = "RETOUCH_USER_STORAGE_MIB", default_value_t = 100 * 1024)]
+    #[arg(long, env = "RETOUCH_USER_STORAGE_MIB", default_value_t = 100 * 1024, value_parser = value_parser!(i64).range(0..=1_099_511_627_776))]
     pub user_storage_mib: i64,
     /// Number of images and results that a user can store; 0 for no limit. Uploads beyond it are refused.
-    #[arg(long, env = "RETOUCH_USER_PICTURES", default_value_t = 100_000)]
+    #[arg(long, env = "RETOUCH_USER_PICTURES", default_value_t = 100_000, value_parser = value_parser!(i64).range(0..))]
     pub user_pictures: i64,
     /// Seconds for which `/v1.0/removebg` and the tools of `/mcp` return the result of an equal request without another
     /// charge. 0 only joins runs that have not ended.
@@ -263,28 +277,28 @@ pub struct LimitsConfig {
     pub repeat_window_secs: u64,
     /// Memory for decoding and rendering images, in MiB. By default, what the container's memory leaves beside
     /// uploads. An image that takes more is rejected.
-    #[arg(long, env = "RETOUCH_DECODE_MEMORY_MIB")]
+    #[arg(long, env = "RETOUCH_DECODE_MEMORY_MIB", value_parser = value_parser!(u32).range(1..=1_048_576))]
     pub decode_memory_mib: Option<u32>,
     /// Threads that decode and render images. By default, one per CPU of the container.
-    #[arg(long, env = "RETOUCH_DECODE_THREADS")]
+    #[arg(long, env = "RETOUCH_DECODE_THREADS", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub decode_threads: Option<usize>,
     /// Seconds that an image waits for that memory before the API answers 503.
-    #[arg(long, env = "RETOUCH_DECODE_WAIT_SECS", default_value_t = 20)]
+    #[arg(long, env = "RETOUCH_DECODE_WAIT_SECS", default_value_t = 20, value_parser = value_parser!(u64).range(0..=3600))]
     pub decode_wait_secs: u64,
     /// KiB per second that must arrive of an upload, averaged over `RETOUCH_UPLOAD_PAUSE_SECS`; slower ones are
     /// aborted.
-    #[arg(long, env = "RETOUCH_UPLOAD_MIN_KIB_PER_SEC", default_value_t = 4)]
+    #[arg(long, env = "RETOUCH_UPLOAD_MIN_KIB_PER_SEC", default_value_t = 4, value_parser = value_parser!(u64).range(0..=1_048_576))]
     pub upload_min_kib_per_sec: u64,
     /// Maximum number of open connections, and of requests in flight, and at most half of the files that the process may
     /// open. One IP address can have half of what the others leave. The connections of trusted proxies have no limit of
     /// their own; the requests that they forward count for the clients' addresses.
-    #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096, value_parser = count())]
     pub max_connections: usize,
     /// Maximum number of open connections per IP address, and of its requests in flight.
-    #[arg(long, env = "RETOUCH_ADDRESS_CONNECTIONS", default_value_t = 256)]
+    #[arg(long, env = "RETOUCH_ADDRESS_CONNECTIONS", default_value_t = 256, value_parser = count())]
     pub address_connections: usize,
     /// Seconds within which a new connection must send its first request head.
-    #[arg(long, env = "RETOUCH_HEAD_TIMEOUT_SECS", default_value_t = 10)]
+    #[arg(long, env = "RETOUCH_HEAD_TIMEOUT_SECS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
     pub head_timeout_secs: u64,
 }
 

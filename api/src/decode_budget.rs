@@ -19,6 +19,8 @@ const MIB: u64 = 1 << 20;
 const BASE_MIB: u64 = 192;
 /// The least default budget, in MiB: a photo of 36 megapixels.
 const MIN_MIB: u64 = 192;
+/// What most photos take per pixel until they are stored, in bytes.
+const PIXEL_BYTES: u64 = 5;
 /// The part of the memory that one user's rendered files may take until they are sent.
 const SHARE_OF_USER: usize = 4;
 /// The same for a visitor: anybody can be many visitors.
@@ -49,6 +51,12 @@ impl DecodeBudget {
         let cpus = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let threads = limits.decode_threads.unwrap_or_else(cpus).max(1);
         tracing::info!(memory_mib, threads, "Decoding pictures within {memory_mib} MiB");
+        let largest = u64::from(limits.max_dimension).pow(2) * PIXEL_BYTES / MIB;
+        if largest > u64::from(memory_mib) {
+            tracing::warn!(
+                "Pictures of RETOUCH_MAX_DIMENSION need about {largest} MiB and are refused: raise RETOUCH_DECODE_MEMORY_MIB or the memory of the container"
+            );
+        }
         Self {
             memory: Arc::new(Semaphore::new(memory_mib as usize)),
             memory_mib,

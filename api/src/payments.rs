@@ -93,7 +93,17 @@ impl Payments {
         else {
             return Ok(None);
         };
+        // The messages do not repeat the keys: they go to the log.
+        let is_secret = ["sk_", "rk_"].iter().any(|kind| key.reveal().starts_with(kind));
+        anyhow::ensure!(
+            is_secret,
+            "STRIPE_SECRET_KEY must be a secret key (sk_…) or a restricted key (rk_…), not a publishable key or a webhook secret"
+        );
         let secrets = config.stripe_webhook_secrets();
+        anyhow::ensure!(
+            secrets.iter().all(|secret| secret.reveal().starts_with("whsec_")),
+            "STRIPE_WEBHOOK_SECRET must be a signing secret of a webhook (whsec_…)"
+        );
         anyhow::ensure!(
             !secrets.is_empty(),
             "STRIPE_SECRET_KEY is set, but STRIPE_WEBHOOK_SECRET is not. Set both, or buyers would not get their credits."

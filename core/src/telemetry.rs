@@ -79,7 +79,7 @@ pub fn start(
         exporter(gauge_timeout)?
             .with_http_listener(listen)
             .install()
-            .with_context(|| format!("serving metrics at {listen}"))?;
+            .with_context(|| format!("serving metrics on {listen} (RETOUCH_METRICS_LISTEN)"))?;
     }
     Ok(Telemetry(provider))
 }

@@ -52,6 +52,10 @@ pub enum SetupError {
         "RETOUCH_CREDENTIALS_REQUIRED needs RETOUCH_CREDENTIALS=generated or all: nothing is signed while it is off"
     )]
     Contradiction,
+    #[error(
+        "RETOUCH_CREDENTIALS_CHAIN and RETOUCH_CREDENTIALS_KEY belong together: set both, or neither"
+    )]
+    Half,
     #[error("RETOUCH_CREDENTIALS_TRUST: {0}")]
     Trust(String),
     #[error("RETOUCH_CREDENTIALS_TIMESTAMPS: {0}")]

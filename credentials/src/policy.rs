@@ -23,15 +23,10 @@ pub struct CredentialsConfig {
     #[arg(long, env = "RETOUCH_CREDENTIALS_REQUIRED")]
     pub credentials_required: bool,
     /// The signing certificate, in PEM, with the certificates of its issuers.
-    #[arg(long, env = "RETOUCH_CREDENTIALS_CHAIN", requires = "credentials_key")]
+    #[arg(long, env = "RETOUCH_CREDENTIALS_CHAIN")]
     pub credentials_chain: Option<String>,
     /// Its key, in PEM: PKCS #8, not encrypted.
-    #[arg(
-        long,
-        env = "RETOUCH_CREDENTIALS_KEY",
-        hide_env_values = true,
-        requires = "credentials_chain"
-    )]
+    #[arg(long, env = "RETOUCH_CREDENTIALS_KEY", hide_env_values = true)]
     pub credentials_key: Option<Secret>,
     /// The timestamp authority (RFC 3161) that confirms when a result was signed, so that the signature outlives the
     /// certificate.
@@ -94,7 +89,9 @@ impl Credentials {
         let key = match (&config.credentials_chain, &config.credentials_key) {
             (Some(chain), Some(key)) => Signer::new(chain, key.reveal(), authority, now)
                 .map_or_else(|error| Key::Broken(error.to_string()), Key::Usable),
-            _ => Key::Missing,
+            (None, None) => Key::Missing,
+            // Not clap's `requires`, which overlooks settings from files.
+            _ => return Err(SetupError::Half),
         };
         let trust = config.credentials_trust.clone();
         let credentials = Self { coverage, is_required, key, trust };

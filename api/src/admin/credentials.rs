@@ -9,7 +9,7 @@ use anyhow::Context;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use retouch_core::Clock;
-use retouch_credentials::{Authority, Credentials, CredentialsConfig, Leaf};
+use retouch_credentials::{Authority, Coverage, Credentials, CredentialsConfig, Leaf};
 use serde_json::json;
 
 use super::answer::Answer;
@@ -123,11 +123,16 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
         return Ok(Answer { text, json: json!({ "signs": false }), is_good: false });
     };
     let days = (signer.expires() - now).num_days();
-    let text = format!(
+    let mut text = format!(
         "{} signs until {}, {days} days from now.",
         signer.name(),
         signer.expires().date_naive()
     );
+    if config.credentials == Coverage::Off {
+        text.push_str(
+            " But Content Credentials are off (RETOUCH_CREDENTIALS), so it signs nothing.",
+        );
+    }
     Ok(Answer::good(
         text,
         json!({ "signs": true, "name": signer.name(), "expires": signer.expires() }),

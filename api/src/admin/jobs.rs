@@ -25,7 +25,7 @@ pub enum Jobs {
         #[arg(long)]
         code: Option<String>,
         /// Maximum number of jobs.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..))]
         limit: i64,
     },
     /// Retry a failed job, or all that failed lately, as new jobs at the same price. Repeating the command creates no

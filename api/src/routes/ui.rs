@@ -25,9 +25,17 @@ pub fn page(dir: &Path) -> ServeDir<ServeFile> {
 }
 
 /// Returns `'sha256-…'` (CSP Level 3, §8.2) for each inline script of index.html, so that `script-src` allows these
-/// and no others. Read once: after a new build of the page, restart the API. Empty if index.html cannot be read.
+/// and no others. Read once: after a new build of the page, restart the API. Empty if index.html cannot be read: the API
+/// serves programs without the page.
 pub fn inline_script_hashes(dir: &Path) -> Vec<String> {
-    let page = fs::read_to_string(dir.join("index.html")).unwrap_or_default();
+    let path = dir.join("index.html");
+    let page = fs::read_to_string(&path).unwrap_or_else(|error| {
+        tracing::warn!(
+            "Cannot read {}: {error}. Without it (RETOUCH_UI_DIR), browsers get no page",
+            path.display()
+        );
+        String::new()
+    });
     // Our build writes the tags without attributes, and no inline script contains `</script>`.
     let scripts = page.split("<script>").skip(1).filter_map(|rest| rest.split_once("</script>"));
     let hashes = scripts.map(|(script, _)| STANDARD.encode(Sha256::digest(script)));

@@ -33,6 +33,7 @@ mod removebg;
 mod results;
 mod sample;
 mod select;
+mod settings;
 mod telemetry;
 mod upscale;
 mod webhooks;

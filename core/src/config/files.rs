@@ -26,7 +26,8 @@ fn parse_from<T: Parser>(
     let mut command = with_files(T::command(), &[], variable, &mut unreadable);
     let matches = command
         .try_get_matches_from_mut(arguments)
-        .map_err(|error| with_variables(error, &command))?;
+        // Not of this command, which has no variables where they are empty.
+        .map_err(|error| with_variables(error, &T::command()))?;
     // A subcommand does not need the files of another one.
     let chosen = chosen(&matches);
     if let Some(file) = unreadable.iter().find(|file| chosen.starts_with(&file.subcommands)) {
@@ -37,6 +38,13 @@ fn parse_from<T: Parser>(
 
 /// Names the environment variables of the settings that an error is about, because that is where most operators set them.
 fn with_variables(mut error: clap::Error, command: &Command) -> clap::Error {
+    let is_of_setting = matches!(
+        error.kind(),
+        ErrorKind::MissingRequiredArgument | ErrorKind::InvalidValue | ErrorKind::ValueValidation
+    );
+    if !is_of_setting {
+        return error;
+    }
     let settings = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(setting)) => std::slice::from_ref(setting),
         Some(ContextValue::Strings(settings)) => settings,
@@ -48,7 +56,7 @@ fn with_variables(mut error: clap::Error, command: &Command) -> clap::Error {
     });
     let names: Vec<_> = names.collect();
     if !names.is_empty() {
-        let tip = format!("set in the environment as {}", names.join(", "));
+        let tip = format!("in the environment: {}", names.join(", "));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -177,8 +185,16 @@ mod tests {
             unreachable!()
         };
         assert_eq!(url, "here");
-        let missing = read(&[], &[]).unwrap_err();
-        assert!(missing.contains("--url") && missing.contains("RETOUCH_TEST_URL"), "{missing}");
+    }
+
+    #[test]
+    fn an_error_names_the_variable_of_its_setting() {
+        for variables in [&[][..], &[("RETOUCH_TEST_URL", "")]] {
+            let missing = read(variables, &[]).unwrap_err();
+            assert!(missing.contains("--url") && missing.contains("RETOUCH_TEST_URL"), "{missing}");
+        }
+        let misplaced = read_all(&[], &["--url", "here", "serve"]).unwrap_err();
+        assert!(misplaced.contains("'serve --url' exists"), "{misplaced}");
     }
 
     #[test]
