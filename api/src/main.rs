@@ -17,7 +17,7 @@ use retouch_api::usecases::settle_payment;
 use retouch_api::webhooks::sender;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
-use retouch_core::{Clock, db, telemetry};
+use retouch_core::{Clock, db, telemetry, with_causes};
 use retouch_heif::Support;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -68,7 +68,7 @@ async fn run() -> ExitCode {
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_or_else` needs this signature")]
 fn failed(error: anyhow::Error) -> ExitCode {
-    eprintln!("retouch-api: {error:#}");
+    eprintln!("retouch-api: {}", with_causes(error.as_ref()));
     ExitCode::FAILURE
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use retouch_core::db::PgPool;
+use retouch_core::db::{self, PgPool};
 use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::Storage;
 use retouch_core::{Clock, UserId};
@@ -95,7 +95,7 @@ impl std::ops::Deref for App {
 impl App {
     /// Creates the clients. Does not connect to anything.
     pub fn new(config: &ApiConfig, clock: Clock) -> anyhow::Result<Self> {
-        Self::with_pool(config, clock, retouch_core::db::pool(&config.database)?)
+        Self::with_pool(config, clock, db::pool(&config.database).context("DATABASE_URL")?)
     }
 
     /// [`Self::new`] with an existing connection pool.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection, PgExecutor, Postgres, Transaction};
@@ -116,22 +116,30 @@ pub fn is_unavailable(error: &DatabaseError) -> bool {
     }
 }
 
-/// Creates a pool for a command, and connects. The pool itself would only say that time is up.
+/// Creates a pool for a command, and connects. Waits up to five seconds for a server that is starting or has no connection
+/// left.
 ///
 /// # Errors
-/// Why the server refused, or cannot be reached.
+/// Why the server refuses, or cannot be reached.
 pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let pool = pool(config)?;
-    let options = pool.connect_options();
-    let connection = within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await?;
-    connection.close().await?;
+    match pool.acquire().await {
+        // The pool does not say why it could not connect.
+        Err(sqlx::Error::PoolTimedOut) => {
+            let options = pool.connect_options();
+            let connection =
+                within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await?;
+            connection.close().await?;
+        }
+        acquired => drop(acquired?),
+    }
     Ok(pool)
 }
 
 /// Creates a pool. The first query connects, so the server need not run yet.
 pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let options: PgConnectOptions =
-        config.database_url.reveal().parse().context("DATABASE_URL is not a valid Postgres URL")?;
+        config.database_url.reveal().parse().context("not a valid Postgres URL")?;
     let options = options.log_slow_statements("warn".parse()?, SLOW_STATEMENT);
     let (of_acquired, of_released) = (Arc::new(options.clone()), Arc::new(options.clone()));
     Ok(PgPoolOptions::new()
@@ -205,7 +213,8 @@ pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Po
     begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
 
-/// Applies the missing migrations. Safe to run from several processes at once.
+/// Applies the missing migrations. Safe to run from several processes at once. Leaves a database alone that a newer
+/// version has migrated.
 pub async fn migrate(pool: &PgPool) -> anyhow::Result<()> {
     migrate_with(pool, &MIGRATOR).await
 }
@@ -229,7 +238,21 @@ pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<
         refuse_unfinished_indexes(&mut connection).await?;
     }
     // Not `run`: its future is not `Send` with a borrowed connection.
-    migrator.run_direct(None, &mut connection, false).await.context("migrating the database")
+    match migrator.run_direct(None, &mut connection, false).await {
+        // An older version can run on a newer schema, so that operators can go back.
+        Err(MigrateError::VersionMissing(newer)) => {
+            let missing = count_missing(&mut connection, migrator).await?;
+            ensure!(
+                missing == 0,
+                "the database has migration {newer}, which this version does not know, and lacks {missing} that it does know"
+            );
+            tracing::warn!(
+                "A newer version migrated the database: this one does not know migration {newer}"
+            );
+            Ok(())
+        }
+        migrated => migrated.context("migrating the database"),
+    }
 }
 
 async fn try_migration_lock(connection: &mut PgConnection) -> sqlx::Result<bool> {
@@ -279,7 +302,7 @@ async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sq
     Ok(migrator.iter().filter(|migration| !known.contains(&migration.version)).count())
 }
 
-/// Returns what tells this database from all others, of other servers, too.
+/// Returns a text that identifies this database, across servers.
 pub async fn identity(pool: &PgPool) -> sqlx::Result<String> {
     sqlx::query_scalar(
         "select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), oid)

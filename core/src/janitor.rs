@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chores::{HOURLY, ORPHANS};
 use crate::storage::{self, Page, Storage, StorageError, UnfinishedUpload};
-use crate::{accounts, db, images, jobs, orders, webhooks, workers};
+use crate::{accounts, db, images, jobs, orders, webhooks, with_causes, workers};
 
 /// The interval between rounds.
 const ROUND: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ async fn run_rounds(pool: &PgPool, storage: &Storage) {
     loop {
         interval.tick().await;
         if let Err(error) = round(pool, storage).await {
-            tracing::warn!("{error:#}; retrying in the next round");
+            tracing::warn!("{}; retrying in the next round", with_causes(error.as_ref()));
         }
     }
 }
@@ -91,7 +91,10 @@ async fn run_hourly(pool: &PgPool, storage: &Storage) {
     loop {
         interval.tick().await;
         if let Err(error) = interrupted_after(HOURLY_LIMIT, hourly(pool, storage)).await {
-            tracing::warn!("The hourly cleanup failed; retrying in the next hour: {error:#}");
+            tracing::warn!(
+                "The hourly cleanup failed; retrying in the next hour: {}",
+                with_causes(error.as_ref())
+            );
         }
     }
 }
@@ -104,7 +107,10 @@ async fn run_orphans(pool: &PgPool, storage: &Storage) {
             Ok(None | Some(0)) => {}
             Ok(Some(count)) => tracing::info!(count, "Found {count} orphans"),
             Err(error) => {
-                tracing::warn!("Could not look for orphans; retrying in the next hour: {error:#}");
+                tracing::warn!(
+                    "Could not look for orphans; retrying in the next hour: {}",
+                    with_causes(error.as_ref())
+                );
             }
         }
     }

@@ -8,6 +8,7 @@ mod advisory_lock;
 pub mod api_keys;
 mod attempt;
 pub mod audit;
+mod causes;
 mod chores;
 pub mod clock;
 pub mod config;
@@ -32,6 +33,7 @@ pub mod webhooks;
 pub mod workers;
 
 pub use attempt::Attempt;
+pub use causes::with_causes;
 pub use clock::Clock;
 pub use id::{
     ApiKeyId, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,

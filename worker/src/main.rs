@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use retouch_core::telemetry;
+use retouch_core::{telemetry, with_causes};
 use retouch_worker::commands::{bench, credentials, doctor, models, run as tools, serve};
 use retouch_worker::watchdog;
 
@@ -68,7 +68,7 @@ async fn run() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("retouch-worker: {error:#}");
+            eprintln!("retouch-worker: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

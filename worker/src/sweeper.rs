@@ -7,6 +7,7 @@ use retouch_catalog::JobClass;
 use retouch_core::db::{self, PgPool};
 use retouch_core::jobs;
 use retouch_core::queue::{JobEvent, Queue};
+use retouch_core::with_causes;
 use retouch_inference::registry::Registry;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -42,11 +43,15 @@ impl Sweeper {
         loop {
             rounds.tick().await;
             if let Err(error) = self.requeue_lost().await {
-                tracing::warn!("A sweep failed; retrying in the next round: {error:#}");
+                tracing::warn!(
+                    "A sweep failed; retrying in the next round: {}",
+                    with_causes(error.as_ref())
+                );
             }
             if let Err(error) = self.ring_again().await {
                 tracing::warn!(
-                    "Cannot ring for queued jobs; retrying in the next round: {error:#}"
+                    "Cannot ring for queued jobs; retrying in the next round: {}",
+                    with_causes(error.as_ref())
                 );
             }
         }

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::jobs::SubmitError;
 use retouch_core::magic_fix::PromptError;
+use retouch_core::with_causes;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -128,7 +129,7 @@ fn is_input_error(code: &str) -> bool {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if let Self::Internal(error) = &self {
-            tracing::error!("A request failed: {error:#}");
+            tracing::error!("A request failed: {}", with_causes(error.as_ref()));
         }
         let code = self.code();
         let mut response = Problem::response(self.status(), &self.to_string(), code);

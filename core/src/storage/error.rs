@@ -4,6 +4,8 @@ use std::error::Error;
 
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 
+use crate::with_causes;
+
 /// Why an object could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
@@ -82,13 +84,7 @@ where
         }
         return text;
     }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = text + ": " + &error.to_string();
-        cause = error.source();
-    }
-    text
+    with_causes(error)
 }
 
 #[cfg(test)]

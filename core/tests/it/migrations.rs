@@ -1,10 +1,15 @@
 //! Migrations that build indexes concurrently, outside of a transaction; and databases that are not ready.
 
+use std::time::Duration;
+
 use futures::future::try_join_all;
+use retouch_core::config::DatabaseConfig;
 use retouch_core::db::{self, migrate_with};
+use retouch_core::with_causes;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
+use tokio::net::{TcpListener, TcpStream};
 
 const TABLE: &str = "create table gadgets (name text); insert into gadgets values ('a'), ('a');";
 
@@ -54,6 +59,23 @@ async fn a_database_without_migrations_is_not_ready(pool: PgPool) {
 }
 
 #[sqlx::test(migrations = false)]
+async fn an_older_version_accepts_a_newer_schema_that_has_all_of_its_own(pool: PgPool) {
+    let newer = table_and("create index gadgets_by_name on gadgets (name);").await;
+    let older = Migrator::with_migrations(vec![newer.migrations[0].clone()]);
+    migrate_with(&pool, &newer).await.unwrap();
+    migrate_with(&pool, &older).await.unwrap();
+
+    sqlx::query("delete from _sqlx_migrations where version = $1")
+        .bind(newer.migrations[0].version)
+        .execute(&pool)
+        .await
+        .unwrap();
+    let refused = migrate_with(&pool, &older).await.unwrap_err();
+    let reason = "which this version does not know, and lacks 1 that it does know";
+    assert!(refused.to_string().ends_with(reason), "{refused:#}");
+}
+
+#[sqlx::test(migrations = false)]
 async fn a_database_that_refuses_the_sign_in_or_has_another_name_is_unavailable(
     _: PgPoolOptions,
     database: PgConnectOptions,
@@ -63,6 +85,32 @@ async fn a_database_that_refuses_the_sign_in_or_has_another_name_is_unavailable(
         let refused = PgConnection::connect_with(&wrong).await.unwrap_err();
         assert!(db::is_unavailable(&refused), "{refused}");
     }
+}
+
+#[sqlx::test(migrations = false)]
+async fn a_command_waits_for_a_server_that_is_starting(
+    _: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let server = format!("{}:{}", database.get_host(), database.get_port());
+    let reserved = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = reserved.local_addr().unwrap();
+    drop(reserved);
+    let url = database.host("127.0.0.1").port(address.port()).to_url_lossy();
+    let config =
+        DatabaseConfig { database_url: url.as_str().parse().unwrap(), database_connections: 1 };
+
+    let refused = db::connected_pool(&config).await.unwrap_err();
+    assert!(with_causes(refused.as_ref()).contains("refused"), "{refused:#}");
+
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let listener = TcpListener::bind(address).await.unwrap();
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(server).await.unwrap();
+        tokio::io::copy_bidirectional(&mut client, &mut server).await
+    });
+    db::ping(&db::connected_pool(&config).await.unwrap()).await.unwrap();
 }
 
 #[sqlx::test(migrations = false)]

@@ -75,7 +75,7 @@ impl Serve {
         tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Starting");
         let (class_updates, classes) = watch::channel(classes);
 
-        let pool = db::pool(&config.database)?;
+        let pool = db::pool(&config.database).context("DATABASE_URL")?;
         let queue = Queue::new(&config.redis)?;
         let storage = Storage::new(&config.storage);
         let leases = Leases::default();

@@ -9,6 +9,7 @@ use retouch_core::credits::price;
 use retouch_core::jobs::Job;
 use retouch_core::results::ResultImage;
 use retouch_core::users::User;
+use retouch_core::with_causes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -200,7 +201,7 @@ fn image(file: &Bytes) -> Option<ContentBlock> {
 /// Returns the answer to a call that failed: the sentence that people get, and the code for programs.
 pub fn of_error(error: &ApiError) -> CallToolResult {
     if let ApiError::Internal(error) = error {
-        tracing::error!("A call failed: {error:#}");
+        tracing::error!("A call failed: {}", with_causes(error.as_ref()));
     }
     let status = error.status();
     let code = error.code().unwrap_or_else(|| code_of(status));

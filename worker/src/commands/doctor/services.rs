@@ -7,6 +7,7 @@ use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
 use retouch_core::db;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
+use retouch_core::with_causes;
 
 use super::finding::Finding;
 
@@ -48,9 +49,15 @@ async fn postgres(addresses: &Addresses) -> Finding {
     let Some(url) = addresses.database_url.clone() else {
         return Finding::note("Postgres was not checked, because DATABASE_URL is not set");
     };
-    let pool = match db::pool(&DatabaseConfig { database_url: url, database_connections: 1 }) {
+    let config = DatabaseConfig { database_url: url, database_connections: 1 };
+    let pool = match db::connected_pool(&config).await {
         Ok(pool) => pool,
-        Err(error) => return Finding::bad(format!("{error:#}"), "fix DATABASE_URL"),
+        Err(error) => {
+            return Finding::bad(
+                format!("DATABASE_URL: {}", with_causes(error.as_ref())),
+                "fix DATABASE_URL, or start Postgres",
+            );
+        }
     };
     match in_time(db::missing_migrations(&pool)).await {
         Ok(0) => Finding::good("Postgres answers and its schema is up to date"),
