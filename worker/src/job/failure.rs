@@ -77,11 +77,11 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 Disposition::Fail
             };
             let detail = match error {
-                ToolError::Pixels(
-                    PixelError::UnsupportedFormat
-                    | PixelError::Foreign(_)
-                    | PixelError::Unreadable(_),
-                ) => {
+                // Uploads are stills, but older versions stored animations, too.
+                ToolError::Pixels(PixelError::Foreign(_)) => {
+                    "We can't use animations. You have not been charged; please upload one frame as an image."
+                }
+                ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
                     "This image is damaged or incomplete. You have not been charged; please try another file."
                 }
                 ToolError::Pixels(PixelError::TooLarge { .. }) => {
