@@ -81,15 +81,16 @@ def run_shown(command, what, **options):
         raise Problem(f"{what} failed (exit status {code}); see its output above.")
 
 
-def report_problems(main):
-    """Runs the main function of a script: a Problem, a file that cannot be used, or Ctrl-C prints a message without a trace."""
+def report_problems(main, names_files=False):
+    """Runs the main function of a script: a Problem or Ctrl-C prints a message instead of a stack trace, and so does a file
+    that cannot be used if `names_files`."""
     try:
         sys.exit(main())
     except Problem as problem:
         print(f"\n✗ {problem}", file=sys.stderr, flush=True)
         sys.exit(1)
     except OSError as error:
-        if not error.filename:
+        if not names_files or not error.filename:
             raise
         print(f"\n✗ {error.filename}: {error.strerror}.", file=sys.stderr, flush=True)
         sys.exit(1)

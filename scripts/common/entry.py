@@ -17,4 +17,5 @@ def run(module, *arguments):
     from .console import report_problems
 
     main = import_module(module).main
-    report_problems(lambda: main(*arguments))
+    # Checks use no files that their user names: one that cannot be used is a fault of ours.
+    report_problems(lambda: main(*arguments), names_files=not module.startswith("checks."))

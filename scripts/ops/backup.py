@@ -76,9 +76,10 @@ def main():
         size = json.loads((made / "backup.json").read_text())["bytes"]
         write_atomically(options.metrics, METRICS.format(finished=time.time(), bytes=size, missing=len(missing)))
     if missing:
-        warn(f"The bucket lacks {len(missing)} objects that the database names: {', '.join(sorted(missing)[:5])} …")
+        some = ", ".join(sorted(missing)[:5]) + (" …" if len(missing) > 5 else "")
+        warn(f"The bucket lacks {len(missing)} objects that the database names: {some}")
         held = len(missing & objects_of(made).keys())
-        warn(f"{made} has everything else, and backups hold {held} of them. docs/runbooks/objects-missing.md says what to do.")
+        warn(f"{made} has everything else; {held} of the missing objects are in a backup. docs/runbooks/objects-missing.md says what to do.")
         return 1
     return 0
 

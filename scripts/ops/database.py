@@ -141,13 +141,14 @@ def for_an_older_server(statements):
 
 def connection(url):
     """Returns the connection settings as environment variables, because command lines are visible to other users."""
-    parts = urllib.parse.urlsplit(url)
+    expected = "DATABASE_URL must look like postgres://user:password@host:5432/retouch."
     try:
-        port = parts.port or 5432
-    except ValueError:
-        port = None
+        parts = urllib.parse.urlsplit(url)
+        port = 5432 if parts.port is None else parts.port
+    except ValueError as error:
+        raise Problem(expected) from error
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/") or not port:
-        raise Problem("DATABASE_URL must look like postgres://user:password@host:5432/retouch.")
+        raise Problem(expected)
     options = dict(urllib.parse.parse_qsl(parts.query))
     found = {
         "PGHOST": parts.hostname or options.get("host", ""),

@@ -15,6 +15,7 @@ from .bucket import Bucket
 
 # Shown to the owner of a job whose image was deleted.
 REASON = "The picture had been deleted. You have not been charged."
+DELETIONS = "repeat the deletions since the backup (docs/backup.md, step 5)"
 
 
 def main():
@@ -83,9 +84,9 @@ def restore(settings, backup, objects):
         status, output = retouch_api.run(settings, "admin", "audit")
     line(output)
     if status:
-        raise Problem("The restore is complete, but the audit has findings; see above. Resolve them before you start the API.")
+        raise Problem(f"The restore is complete, but the audit has findings; see above. Before you start the API, resolve them, and {DELETIONS}.")
     line(f"Restored {backup} in {took(time.monotonic() - started)}.")
-    line("Now repeat the deletions since the backup (docs/backup.md, step 5), and then start the API and the workers.")
+    line(f"Before you start the API and the workers, {DELETIONS}.")
     return 0
 
 

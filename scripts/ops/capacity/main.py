@@ -27,8 +27,8 @@ def main(check_simulator):
     simulate.add_argument("--seconds", type=above_zero(float), default=3600)
     plan.add_argument("--peak", type=above_zero(float), default=4.0, help="load of the busiest hour divided by the mean (default: 4)")
     plan.add_argument("--wait", type=above_zero(float), default=5.0, help="maximum p95 wait of paid jobs, in seconds (default: 5)")
-    check.add_argument("--seconds", type=float, default=180)
-    check.add_argument("--load", type=float, default=0.75, help="share of the maximum throughput (default: 0.75)")
+    check.add_argument("--seconds", type=above_zero(float), default=180)
+    check.add_argument("--load", type=above_zero(float), default=0.75, help="share of the maximum throughput (default: 0.75)")
     check.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.task == "check":
@@ -58,13 +58,14 @@ def above_zero(kind):
     """Returns the parser of a number of this kind above zero."""
 
     def parse(text):
-        number = kind(text)
+        try:
+            number = kind(text)
+        except ValueError:
+            number = math.nan
         if not 0 < number < math.inf:
-            raise ValueError
+            raise argparse.ArgumentTypeError(f"{text} is not a {'whole ' if kind is int else ''}number above zero")
         return number
 
-    # argparse puts this into its message.
-    parse.__name__ = f"{kind.__name__} above zero"
     return parse
 
 

@@ -98,7 +98,7 @@ class ConnectionTest(unittest.TestCase):
         found = connection("postgres://ada:p%40ss%2Fword@db.example:6432/retouch?sslmode=require")
         self.assertEqual((found["PGPASSWORD"], found["PGPORT"], found["PGDATABASE"]), ("p@ss/word", "6432", "retouch"))
         self.assertEqual(found["PGSSLMODE"], "require")
-        for wrong in ("mysql://somewhere/else", "postgres://host:port/retouch"):
+        for wrong in ("mysql://somewhere/else", "postgres://host:port/retouch", "postgres://host:0/retouch", "postgres://[::1/retouch"):
             with self.assertRaisesRegex(Problem, "must look like"):
                 connection(wrong)
 

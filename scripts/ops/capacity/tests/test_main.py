@@ -18,4 +18,6 @@ class ArgumentsTest(unittest.TestCase):
         for number in ("0", "-4", "nan", "inf", "many", ""):
             self.assertIn("is not TOOL[:TIER]=NUMBER", self.refusal("plan", f"upscale={number}"))
         for option in ("--workers", "--slots", "--seconds", "--model-ms"):
-            self.assertIn("above zero value: '0'", self.refusal("simulate", "upscale=1", option, "0"))
+            self.assertIn("0 is not a", self.refusal("simulate", "upscale=1", option, "0"))
+        self.assertIn("nan is not a number above zero", self.refusal("check", "--load", "nan"))
+        self.assertIn("0.5 is not a whole number above zero", self.refusal("plan", "upscale=1", "--slots", "0.5"))
