@@ -423,6 +423,15 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
         self.assertEqual(settings["COMPOSE_PROFILES"], "")
 
+    def test_an_address_that_another_host_cannot_use_is_refused(self):
+        self.prepare()
+        for address in ("http://10.0.0.5", "10.0.0.5:8080", "gpu host", "localhost", "127.0.0.1", "[::1]"):
+            refused = self.prepare("--invite", address)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), address)
+            self.assertIn(address, refused.stderr)
+        for address in ("first.example.com", "[fd00::5]"):
+            self.assertIn(f"@{address}:6379", self.prepare("--invite", address).stdout)
+
     def test_joining_hosts_use_the_same_published_images(self):
         images = {"RETOUCH_IMAGE": "ghcr.io/owner/retouch", "RETOUCH_TAG": "1.2.3"}
         self.prepare(**images)
