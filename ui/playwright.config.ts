@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from '@playwright/test';
+import { chromium } from './e2e/chromium.mjs';
 
 // Tests a running stack: run `scripts/up` first, or set RETOUCH_URL.
 export default defineConfig({
@@ -21,7 +22,7 @@ export default defineConfig({
       name: 'chromium',
       use: {
         launchOptions: {
-          executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+          executablePath: chromium,
           args: [
             '--no-sandbox',
             '--disable-gpu',

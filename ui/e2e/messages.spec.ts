@@ -40,7 +40,6 @@ const clickUpload = (page: Page) => page.getByRole('button', { name: 'Upload', e
 test.use({ expectedRefusals: [500] });
 
 test('messages for a user when a call fails', async ({ page }) => {
-  test.setTimeout(240_000);
   await signInAsSomeoneNew(page);
   await openTool(page);
   const id = page.url().split('/').at(-1) ?? '';

@@ -115,7 +115,6 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
 test.describe('pictures of the main screens', () => {
   // `RETOUCH_SCREENS=../docs/screens npx playwright test screens -g pictures`, for people to review.
   test.skip(!folder, 'on demand only');
-  test.setTimeout(300_000);
 
   test('of a visitor', async ({ page }) => {
     for (const [name, path] of [

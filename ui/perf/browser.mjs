@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import puppeteer from 'puppeteer-core';
+import { chromium } from '../e2e/chromium.mjs';
 
 /** The stack to measure; the same variables as in playwright.config.ts. */
 export const origin = process.env.RETOUCH_URL ?? 'http://127.0.0.1:8080';
@@ -11,7 +12,7 @@ const photo = fileURLToPath(new URL('../../pixels/tests/photos/astronaut.jpg', i
 
 export function openBrowser() {
   return puppeteer.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: chromium,
     args: [
       '--no-sandbox',
       '--disable-gpu',
