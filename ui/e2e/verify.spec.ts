@@ -11,7 +11,7 @@ import { expectResults, freeButton, magicFix, openMagicFix } from './tool';
 const verdict = (page: Page, title: string) => page.getByRole('heading', { level: 2, name: title });
 const ours = 'Valid, signed by this server';
 /** The built-in fill of Magic Fix is not AI. */
-const source = 'A program made parts of this picture';
+const source = 'Software made parts of this picture';
 
 async function verify(page: Page, name: string, buffer: Buffer) {
   const mimeType = name.endsWith('.jpg') ? 'image/jpeg' : name.endsWith('.webp') ? 'image/webp' : 'image/png';

@@ -16,10 +16,10 @@ test.each([
 });
 
 test('writes sizes in the units of the language', () => {
-  const sizes = [999, 12_345, 999_999, 25 * 1024 * 1024, 2.5 * 1024 ** 3];
-  expect(sizes.map(formatBytes)).toEqual(['999 B', '12 kB', '1000 kB', '25 MB', '2.5 GB']);
+  const sizes = [0, 5, 12_345, 999_999, 25 * 1024 * 1024, 2.5 * 1024 ** 3];
+  expect(sizes.map(formatBytes)).toEqual(['0 kB', '1 kB', '12 kB', '1000 kB', '25 MB', '2.5 GB']);
   setCatalogue({}, 'fr');
-  expect(sizes.slice(3).map(formatBytes)).toEqual(['25\u202fMo', '2,5\u202fGo']);
+  expect(sizes.slice(4).map(formatBytes)).toEqual(['25\u202fMo', '2,5\u202fGo']);
 });
 
 test('quotes a text as the language does', () => {

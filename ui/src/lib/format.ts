@@ -3,8 +3,8 @@ import { currentLocale, plural, t } from './translate';
 
 /** Megabytes have 1024 × 1024 bytes, as in the limits of uploads and accounts. */
 export function formatBytes(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} B`;
-  if (bytes < 1_000_000) return formatUnit(bytes / 1_000, 'kilobyte', 0);
+  // A file of a few bytes is not one of 0 kB.
+  if (bytes < 1_000_000) return formatUnit(Math.max(Math.min(bytes, 1), bytes / 1_000), 'kilobyte', 0);
   const mb = bytes / (1024 * 1024);
   return mb < 1024 ? formatUnit(mb, 'megabyte', 1) : formatUnit(mb / 1024, 'gigabyte', 1);
 }
