@@ -48,7 +48,7 @@ pub struct Decoded {
 /// Decodes a PNG, JPEG or WebP file to an upright picture. [`Header::decode_bytes`] says how much memory that takes.
 ///
 /// # Errors
-/// [`PixelError::Foreign`] for an animation, it or [`PixelError::UnsupportedFormat`] for any other file,
+/// [`PixelError::Foreign`] for an animation or another known format, [`PixelError::UnsupportedFormat`] for other files,
 /// [`PixelError::Unreadable`] if the file is empty, damaged or truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
     Ok(decode_file(bytes, limits)?.picture)

@@ -44,7 +44,7 @@ def restore():
 
 
 def keep():
-    """Keeps the dependencies of this clone, unless those of the same lock file, profiles and compiler are kept already."""
+    """Keeps the dependencies of this clone, unless those of the same path, lock file, profiles and compiler are kept already."""
     if not folder() or not (TARGET / "release" / "deps").is_dir():
         return
     with locked() as kept:

@@ -85,7 +85,7 @@ pub async fn release_unknown(
     )
     .fetch_all(pool)
     .await?;
-    // By now, every claim of theirs has been answered, however long this query took.
+    // By now the worker holds each job whose claim was answered in time, however long this query took.
     let unknown: Vec<_> = found.into_iter().filter(|job| !is_held(*job)).map(JobId::uuid).collect();
     if unknown.is_empty() {
         return Ok(Vec::new());

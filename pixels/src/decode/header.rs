@@ -84,7 +84,7 @@ impl Header {
     /// file says: 15 ms for the worst WebP that was found, less than 1 ms for a PNG, and about 1 ms per megabyte of JPEG.
     ///
     /// # Errors
-    /// [`PixelError::Foreign`] for an animation, it or [`PixelError::UnsupportedFormat`] for any other file,
+    /// [`PixelError::Foreign`] for an animation or another known format, [`PixelError::UnsupportedFormat`] for other files,
     /// [`PixelError::Unreadable`] if the file is empty or truncated, its header is damaged, or it has too many chunks,
     /// [`PixelError::TooLarge`] if a side exceeds `limits`.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PixelError> {

@@ -998,7 +998,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns 200 if Postgres, Redis and the object store are available, otherwise 503. */
+        /** Returns 200 if Postgres, with the migrations of this version, Redis, and the object store are available, otherwise 503. */
         get: operations["readyz"];
         put?: never;
         post?: never;

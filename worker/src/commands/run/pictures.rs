@@ -96,7 +96,7 @@ impl PictureArgs {
             }
         }
         items.retain(|item| !mask.is_some_and(|mask| is_same(&item.input, mask)));
-        ensure!(!items.is_empty(), "there is no picture but the mask");
+        ensure!(!items.is_empty(), "the mask is the only picture");
         tell_apart(&mut items);
         refuse_collisions(&items)?;
         items.iter().try_for_each(|item| refuse_inputs(item, mask))?;
@@ -362,7 +362,7 @@ mod tests {
         }
         let only = folder.path().join("only/mask.png");
         let refused = plan(&["only"], "out", &only).unwrap_err().to_string();
-        assert_eq!(refused, "there is no picture but the mask");
+        assert_eq!(refused, "the mask is the only picture");
     }
 
     #[test]
