@@ -153,8 +153,6 @@ def test_rust():
     prerequisites.require_heif()
     environment = {**os.environ, **models_environment(["u2netp", "isnet", "realesr-animevideov3-x4"]), "SQLX_OFFLINE": "true"}
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
-    # sqlx gives the tests of a process 20 connections. More tests at once wait for each other until calls time out.
-    environment.setdefault("RUST_TEST_THREADS", "2")
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
     pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
     # Reads only the environment, not .env, which may name a production database.
