@@ -13,6 +13,7 @@ mod report;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -37,9 +38,14 @@ const SHORTEST_CASE: f64 = 20.0;
 /// How long a process may run beyond its time, to finish its work.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// How long a model may take to load and to make the result that is compared. One that hangs must not take the time of
-/// all others.
+/// How long a model may take to load and to make the result that is compared.
 const LONGEST_START: Duration = Duration::from_mins(2);
+
+/// How long a process may take at least, where a share of the time that is left would be less.
+const SHORTEST_DEADLINE: Duration = Duration::from_mins(1);
+
+/// How long a process that has said everything may take to end.
+const END_GRACE: Duration = Duration::from_secs(5);
 
 /// The arguments of `bench --all`.
 #[derive(Args)]
@@ -172,15 +178,22 @@ impl SuiteArgs {
             .stderr(log.file.try_clone()?);
         // A load warms up, measures its net, and then itself.
         let loads = Duration::from_secs_f64(3.0 * longest * due.len() as f64);
-        let deadline = (until + GRACE).min(Instant::now() + LONGEST_START + loads);
+        // One that hangs must not take the time of all others.
+        let share = (until.saturating_duration_since(Instant::now()) / 2).max(SHORTEST_DEADLINE);
+        let longest = share.min(LONGEST_START + loads);
+        let deadline = (until + GRACE).min(Instant::now() + longest);
         let mut open = due;
-        let ended = run(command, deadline, |line| match serde_json::from_str(line) {
-            Ok(Line::Load(load, outcome)) => {
-                open.retain(|due| *due != load);
-                report::print_line(record.add(entry(case, load, outcome)));
+        let ended = run(command, deadline, |line| {
+            match serde_json::from_str(line) {
+                Ok(Line::Load(load, outcome)) => {
+                    open.retain(|due| *due != load);
+                    report::print_line(record.add(entry(case, load, outcome)));
+                }
+                Ok(Line::Comparison(comparison)) => record.add_comparison(comparison),
+                Ok(Line::End) => return ControlFlow::Break(()),
+                Err(_) => println!("  {line}"),
             }
-            Ok(Line::Comparison(comparison)) => record.add_comparison(comparison),
-            Err(_) => println!("  {line}"),
+            ControlFlow::Continue(())
         })?;
         // Without loads, a failure leaves the comparison open, which the report shows.
         for load in open {
@@ -221,11 +234,13 @@ impl SuiteArgs {
         let ended = run(command, until + GRACE, |line| {
             text.push_str(line);
             text.push('\n');
+            ControlFlow::Continue(())
         })?;
-        if matches!(ended, Ended::Killed) {
-            return Ok(());
-        }
         text.push_str(&fs::read_to_string(&partial).unwrap_or_default());
+        if matches!(ended, Ended::Killed) {
+            text.push_str("The time was over.\n");
+            return fs::write(&partial, text).with_context(|| partial.display().to_string());
+        }
         fs::write(&file, text).with_context(|| file.display().to_string())?;
         fs::remove_file(&partial).context("removing a partial file")
     }
@@ -300,17 +315,24 @@ enum Ended {
     Killed,
 }
 
-/// Runs a process whose standard output is piped, and hands over its lines. Kills it at `deadline`.
+/// Runs a process whose standard output is piped, and hands over its lines. Kills it at `deadline`. After the line for
+/// which `line` returns `Break`, it has ended well, however it ends.
 fn run(
     mut command: Command,
-    deadline: Instant,
-    mut line: impl FnMut(&str),
+    mut deadline: Instant,
+    mut line: impl FnMut(&str) -> ControlFlow<()>,
 ) -> anyhow::Result<Ended> {
     let mut process = command.stdin(Stdio::null()).spawn().context("starting a process")?;
     let lines = read_lines(&mut process)?;
+    let mut has_said_all = false;
     let is_over = loop {
         match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(text) => line(&text),
+            Ok(text) => {
+                if line(&text).is_break() {
+                    has_said_all = true;
+                    deadline = deadline.min(Instant::now() + END_GRACE);
+                }
+            }
             Err(mpsc::RecvTimeoutError::Disconnected) => break false,
             Err(mpsc::RecvTimeoutError::Timeout) => break true,
         }
@@ -320,6 +342,7 @@ fn run(
     }
     let status = process.wait().context("waiting for a process")?;
     Ok(match (is_over, status.success()) {
+        _ if has_said_all => Ended::Well,
         (true, _) => Ended::Killed,
         (false, true) => Ended::Well,
         (false, false) => Ended::Failed(status),
@@ -338,4 +361,34 @@ fn read_lines(process: &mut Child) -> anyhow::Result<mpsc::Receiver<String>> {
         }
     });
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a shell script that has ten seconds, and says everything with the line `end`.
+    fn ended(script: &str) -> (Ended, Vec<String>, Duration) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(Stdio::piped());
+        let (started, mut lines) = (Instant::now(), Vec::new());
+        let ended = run(command, started + Duration::from_secs(10), |line| {
+            lines.push(line.to_owned());
+            if line == "end" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        (ended.unwrap(), lines, started.elapsed())
+    }
+
+    #[test]
+    fn a_process_that_has_said_everything_has_ended_well_whatever_it_does_then() {
+        let (crashed, lines, _) = ended("echo one; echo end; kill -SEGV $$");
+        assert!(matches!(crashed, Ended::Well));
+        assert_eq!(lines, ["one", "end"]);
+        let (hanging, lines, took) = ended("echo end; exec sleep 60");
+        assert!(matches!(hanging, Ended::Well));
+        assert_eq!(lines, ["end"]);
+        assert!(took < END_GRACE + Duration::from_secs(3), "{took:?}");
+        let (failed, ..) = ended("echo one; exit 3");
+        assert!(matches!(failed, Ended::Failed(status) if status.code() == Some(3)));
+    }
 }

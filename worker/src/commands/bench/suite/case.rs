@@ -12,7 +12,7 @@ use clap::Args;
 use retouch_inference::device::Device;
 use retouch_inference::manifest::{Manifest, Precision, Task};
 use retouch_inference::registry::{ModelHandle, PaintControl, Registry, sample_painting};
-use retouch_inference::session::{PrecisionPolicy, Runtime};
+use retouch_inference::session::{PrecisionPolicy, Runtime, SessionError};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,9 @@ const COMPARED_SIZE: (u32, u32) = (160, 120);
 /// What a cutout of a large picture takes beside the model, at most, per megapixel. Predicts whether one can be measured
 /// in the time that is left.
 const CUTOUT_SECONDS_PER_MEGAPIXEL: f64 = 0.2;
+
+/// How many runs a net that gets few shapes needs until it runs in the size of batch that a load asks for.
+const SETTLING_RUNS: u32 = 6;
 
 /// The arguments of `bench case`.
 #[derive(Args)]
@@ -73,6 +76,8 @@ pub enum Line {
     Load(Load, Outcome),
     /// How far the result is from the reference.
     Comparison(Comparison),
+    /// Nothing follows: only freeing the device is left, which may take its time or fail.
+    End,
 }
 
 fn say(line: &Line) -> anyhow::Result<()> {
@@ -101,9 +106,10 @@ impl CaseArgs {
         let first = self.models.cuda.first_device();
         let card = first.ok().and_then(|first| Sampler::start(&first.card.uuid));
         match &manifest.task {
-            Task::SdInpaint(_) | Task::Flux2Klein(_) => self.pipeline(&folder, card.as_ref()),
-            _ => self.model(&manifest, card.as_ref()).await,
+            Task::SdInpaint(_) | Task::Flux2Klein(_) => self.pipeline(&folder, card.as_ref())?,
+            _ => self.model(&manifest, card.as_ref()).await?,
         }
+        say(&Line::End)
     }
 
     /// A pipeline with steps.
@@ -172,6 +178,9 @@ impl CaseArgs {
         work.process(0, |part| png.extend_from_slice(&part)).await?;
         let took = started.elapsed().as_secs_f64();
         self.compare(&compare::Samples::of_png(&png)?, compare::PICTURE)?;
+        if self.loads.is_empty() {
+            return Ok(());
+        }
         let runtime = self.models.runtime()?;
         let is_on_cpu = runtime.device() == Device::Cpu;
         // The first picture of a shape says nothing about the next ones on a GPU, where cuDNN plans every convolution.
@@ -210,6 +219,11 @@ impl CaseArgs {
                 continue;
             }
             let bare = self.bare(&work, &manifest.task, size).await?;
+            // The bare net ran in full batches. The tiles of an upscale fill them, too.
+            if work.model.has_few_shapes() && matches!(manifest.task, Task::Segmentation(_)) {
+                let pictures = load.in_flight.max(SETTLING_RUNS as usize);
+                work.run(Amount::Pictures(pictures), load.in_flight).await?;
+            }
             if self.about_batches && bare.batch == 1 && self.models.batch != Some(1) {
                 let reason = "the net takes one input at a time".to_owned();
                 say(&Line::Load(*load, Outcome::Meaningless(reason)))?;
@@ -315,26 +329,43 @@ impl CaseArgs {
         // In tiles of the largest size.
         let tiles = shapes.iter().map(pixels).sum::<usize>() as f64 / pixels(largest) as f64;
         let batch = work.model.largest_batch(largest.0, largest.1);
-        let until = Instant::now() + Duration::from_secs_f64(self.seconds / 2.0);
+        let shape = (1, largest.0, largest.1, 3);
+        if work.model.has_few_shapes() {
+            run_in_lanes(&work.model, shape, 2 * batch, |runs| runs < SETTLING_RUNS).await?;
+        }
         let started = Instant::now();
-        let mut lanes = JoinSet::new();
-        for _ in 0..2 * batch {
-            let (model, shape) = (work.model.clone(), (1, largest.0, largest.1, 3));
-            lanes.spawn(async move {
-                let mut runs = 0_u32;
-                while runs == 0 || Instant::now() < until {
-                    model.infer(noise(shape)).await?;
-                    runs += 1;
-                }
-                Ok::<_, retouch_inference::session::SessionError>(runs)
-            });
-        }
-        let mut runs = 0;
-        while let Some(lane) = lanes.join_next().await {
-            runs += lane??;
-        }
+        let until = started + Duration::from_secs_f64(self.seconds / 2.0);
+        let goes_on = move |runs| runs == 0 || Instant::now() < until;
+        let runs = run_in_lanes(&work.model, shape, 2 * batch, goes_on).await?;
         Ok(Bare { rate: f64::from(runs) / started.elapsed().as_secs_f64() / tiles, batch })
     }
+}
+
+/// Runs a net in lanes that each have one input waiting, as long as `goes_on` says for the runs of a lane. Returns the
+/// number of runs.
+async fn run_in_lanes(
+    model: &ModelHandle,
+    shape: (usize, usize, usize, usize),
+    count: usize,
+    goes_on: impl Fn(u32) -> bool + Copy + Send + 'static,
+) -> anyhow::Result<u32> {
+    let mut lanes = JoinSet::new();
+    for _ in 0..count {
+        let model = model.clone();
+        lanes.spawn(async move {
+            let mut runs = 0;
+            while goes_on(runs) {
+                model.infer(noise(shape)).await?;
+                runs += 1;
+            }
+            Ok::<_, SessionError>(runs)
+        });
+    }
+    let mut runs = 0;
+    while let Some(lane) = lanes.join_next().await {
+        runs += lane??;
+    }
+    Ok(runs)
 }
 
 /// The speed of a net alone.

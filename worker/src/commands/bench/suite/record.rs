@@ -48,7 +48,7 @@ pub enum Outcome {
     Skipped(String),
     /// It does not apply to this model, for this reason.
     Meaningless(String),
-    /// The process failed, for this reason.
+    /// The process failed, for this reason. A later run tries again: the program or the machine may have been mended.
     Failed(String),
 }
 
@@ -151,7 +151,7 @@ impl Record {
     /// Returns whether a measurement needs no further attempt.
     pub fn is_settled(&self, kind: Kind, model: &str, setting: &str, load: Load) -> bool {
         self.find(kind, model, setting, load)
-            .is_some_and(|entry| !matches!(entry.outcome, Outcome::Skipped(_)))
+            .is_some_and(|entry| !matches!(entry.outcome, Outcome::Skipped(_) | Outcome::Failed(_)))
     }
 
     /// Returns whether a result has been compared.
@@ -225,10 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_later_run_goes_on_and_tries_again_what_was_skipped() {
+    fn a_later_run_goes_on_and_tries_again_what_was_skipped_or_failed() {
         let folder = tempfile::tempdir().unwrap();
         let mut record = Record::open(folder.path(), machine("one")).unwrap();
         record.add(entry(Outcome::Skipped("no time".to_owned())));
+        assert!(!record.is_settled(Kind::Upscale, "net", "CPU", LOAD));
+        record.add(entry(Outcome::Failed("no memory".to_owned())));
         assert!(!record.is_settled(Kind::Upscale, "net", "CPU", LOAD));
         record.save(folder.path()).unwrap();
         let mut record = Record::open(folder.path(), machine("one")).unwrap();
