@@ -16,6 +16,7 @@ use crate::runs::Runs;
 use crate::session::Runtime;
 use retouch_catalog::{FixMode, JobClass};
 
+mod alive;
 mod batches;
 mod candidate;
 mod checks;
@@ -35,6 +36,7 @@ mod thread;
 mod version;
 mod watch;
 
+pub use alive::wait_until_freed;
 pub use batches::Announcement;
 pub use checks::sample_painting;
 pub use error::{LoadError, Problem};

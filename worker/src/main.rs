@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
 use retouch_core::{telemetry, with_causes};
+use retouch_inference::registry::wait_until_freed;
 use retouch_worker::commands::{bench, credentials, doctor, models, run as tools, serve};
 use retouch_worker::watchdog;
 
@@ -41,8 +43,13 @@ enum Command {
     },
 }
 
+/// How long a process waits at its end for its models to be freed.
+const FREEING_LIMIT: Duration = Duration::from_secs(5);
+
 fn main() -> ExitCode {
-    retouch_heif::decode_if_asked().unwrap_or_else(run)
+    let code = retouch_heif::decode_if_asked().unwrap_or_else(run);
+    wait_until_freed(FREEING_LIMIT);
+    code
 }
 
 #[tokio::main]

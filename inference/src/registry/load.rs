@@ -8,6 +8,7 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{Span, info};
 
+use super::alive::Alive;
 use super::batches::Batches;
 use super::checks::{self, Loaded};
 use super::error::LoadError;
@@ -89,7 +90,11 @@ async fn start(
     let name = format!("model-{}", manifest.name);
     let residence = Residence::new(&manifest, &runtime, messages.downgrade());
     let own_model = move || own_model(&manifest, &runtime, mode, report, ready, inbox, residence);
-    let started = std::thread::Builder::new().name(name).spawn(move || span.in_scope(own_model));
+    let alive = Alive::new();
+    let started = std::thread::Builder::new().name(name).spawn(move || {
+        let _alive = alive;
+        span.in_scope(own_model);
+    });
     let failed = |reason| {
         let refusal = Refusal { step: LoadStep::Open, reason };
         Inspection { model: None, refusals: vec![refusal] }
