@@ -1,5 +1,6 @@
 #!/bin/sh
 # Checks and unpacks the parts beside this script, and measures this machine. Arguments go to `retouch-worker bench --all`.
+# With a command of the worker as the first argument, such as `sh bench doctor`, runs that instead.
 set -eu
 cd "$(dirname "$0")"
 if [ ! -x retouch/retouch-worker ]; then
@@ -22,4 +23,10 @@ if nvidia-smi --list-gpus >/dev/null 2>&1; then
     RETOUCH_DEVICE="${RETOUCH_DEVICE:-cuda}"
     export RETOUCH_DEVICE
 fi
-exec retouch/retouch-worker bench --all --models-dir retouch/models --onnxruntime "$library" --out results "$@"
+# As in the images.
+export GLIBC_TUNABLES="${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1}"
+export RETOUCH_MODELS_DIR=retouch/models ORT_DYLIB_PATH="$library"
+case "${1:-}" in
+bench | credentials | doctor | models | run) exec retouch/retouch-worker "$@" ;;
+esac
+exec retouch/retouch-worker bench --all --out results "$@"
