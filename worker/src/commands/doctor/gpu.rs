@@ -229,8 +229,10 @@ pub fn advice(error: &str) -> String {
         let wheel = LIBRARIES.iter().find(|(name, _)| is_it(name)).map(|(_, wheel)| *wheel);
         return match wheel {
             Some(wheel) => {
+                // The error of a library that is there, but cannot be loaded, is hidden by that of the other name.
                 format!(
-                    "{library} is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH"
+                    "{library} is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH, or see with \
+                     LD_DEBUG=libs why it cannot be loaded from there"
                 )
             }
             None => {
