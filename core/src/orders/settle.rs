@@ -197,15 +197,19 @@ async fn settle_found(
     if let (None, Some(missing), PaymentStatus::Paid) = (found, payment.order, payment.status) {
         place_again(conn, missing, payment).await?;
         found = find(conn, payment).await?;
-        if found.is_none() {
-            tracing::error!(order.id = %missing, "Order {missing} was paid, but is missing or has another checkout page; granting nothing");
-            return Ok((Outcome::OrderMissing, None));
+    }
+    let settled = match found {
+        Some(order) => settle_in(conn, order, payment).await?,
+        None => None,
+    };
+    Ok(match (settled, payment.order, payment.status) {
+        (Some(outcome), ..) => (outcome, found),
+        (None, Some(order), PaymentStatus::Paid) => {
+            tracing::error!(order.id = %order, "Order {order} was paid, but is missing or has another checkout page; granting nothing");
+            (Outcome::OrderMissing, None)
         }
-    }
-    match found {
-        Some(order) => Ok((settle_in(conn, order, payment).await?, found)),
-        None => Ok((Outcome::Unknown, None)),
-    }
+        (None, ..) => (Outcome::Unknown, None),
+    })
 }
 
 /// Places an order that is missing, if the payment names an account and has the price of a pack.
@@ -239,16 +243,17 @@ async fn place_again(
     Ok(())
 }
 
+/// Applies the state of a payment to an order; `None` if the order got another checkout page since it was found.
 async fn settle_in(
     conn: &mut PgConnection,
     id: OrderId,
     payment: &Payment,
-) -> sqlx::Result<Outcome> {
+) -> sqlx::Result<Option<Outcome>> {
     let is_buyer_deleted = lock(conn, id).await?;
-    sqlx::query!(
+    let found = sqlx::query!(
         "update orders set session = coalesce(session, $2), email = coalesce($3, email),
                            payment_intent = coalesce(payment_intent, $4)
-         where id = $1",
+         where id = $1 and coalesce(session, $2) = $2",
         id.uuid(),
         payment.session,
         payment.email.as_deref().filter(|_| !is_buyer_deleted),
@@ -256,24 +261,27 @@ async fn settle_in(
     )
     .execute(&mut *conn)
     .await?;
+    if found.rows_affected() == 0 {
+        return Ok(None);
+    }
     let order = get(conn, id).await?;
     if order.fulfilled_at.is_some() {
-        return Ok(Outcome::AlreadyGranted);
+        return Ok(Some(Outcome::AlreadyGranted));
     }
     let status = match (payment.status, order.status) {
         // Older than what we know.
-        (_, OrderStatus::Refunded | OrderStatus::Disputed) => return Ok(Outcome::Noted),
+        (_, OrderStatus::Refunded | OrderStatus::Disputed) => return Ok(Some(Outcome::Noted)),
         (PaymentStatus::Paid, _) => OrderStatus::Paid,
         (_, OrderStatus::Paid)
         | (PaymentStatus::Open, _)
-        | (PaymentStatus::Unpaid, OrderStatus::Failed) => return Ok(Outcome::Noted),
+        | (PaymentStatus::Unpaid, OrderStatus::Failed) => return Ok(Some(Outcome::Noted)),
         (PaymentStatus::Unpaid, _) => OrderStatus::Unpaid,
         (PaymentStatus::Failed, _) => OrderStatus::Failed,
         (PaymentStatus::Expired, _) => OrderStatus::Expired,
     };
     if status != OrderStatus::Paid {
         set_status(conn, id, status).await?;
-        return Ok(Outcome::Noted);
+        return Ok(Some(Outcome::Noted));
     }
     let is_price = payment.amount_cents == Some(order.amount_cents)
         && payment.currency.as_deref() == Some(&order.currency);
@@ -293,7 +301,7 @@ async fn settle_in(
             reversal::apply(conn, id, &reversal).await?;
         }
     }
-    Ok(outcome)
+    Ok(Some(outcome))
 }
 
 async fn grant(conn: &mut PgConnection, order: &super::Order) -> sqlx::Result<()> {

@@ -1,5 +1,8 @@
 //! The life of an order: messages in any number and order grant its credits once.
 
+use std::time::Duration;
+
+use futures::future::join_all;
 use retouch_catalog::{Factor, Tier, Tool};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
@@ -9,7 +12,7 @@ use retouch_core::orders::{
     Reversal, ReversalEvent,
 };
 use retouch_core::{UserId, accounts, credits};
-use retouch_standins::testing::{ISSUER, adjust, image, sign_in, user};
+use retouch_standins::testing::{ISSUER, adjust, eventually, image, sign_in, user};
 use sqlx::PgPool;
 
 /// Places an order of 55 credits for $5 and records a checkout page.
@@ -568,6 +571,37 @@ async fn a_payment_whose_order_cannot_be_placed_again_can_be_sent_again(pool: Pg
     let other_page = Payment { session: "cs_other".into(), ..paid() };
     let outcome = receive(&pool, "evt_2", PaymentEvent::Payment(other_page)).await;
     assert_eq!(outcome, Outcome::OrderMissing, "somebody paid twice");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn of_two_payments_at_once_on_two_pages_one_grants_and_the_other_is_reported(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = orders::place(&pool, ada, &PACKS[1], None).await.unwrap();
+    let on = |page: &str| {
+        let order = Order { session: Some(page.into()), ..order.clone() };
+        Payment { payment_intent: Some(page.into()), ..payment(&order, PaymentStatus::Paid) }
+    };
+    // Both find the order, which has no page yet, before either can lock it.
+    let mut connection = pool.acquire().await.unwrap();
+    sqlx::raw_sql("begin; select from users for update").execute(&mut *connection).await.unwrap();
+    let settle = |payment: Payment| {
+        let pool = pool.clone();
+        tokio::spawn(async move { orders::settle(&pool, &payment).await.unwrap() })
+    };
+    let settling = [settle(on("cs_1")), settle(on("cs_2"))];
+    eventually(Duration::from_secs(5), "both wait for the account", async || {
+        let waiting = "select count(*) from pg_stat_activity
+                       where datname = current_database() and wait_event_type = 'Lock'";
+        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&pool).await.unwrap();
+        (waiting == 2).then_some(())
+    })
+    .await;
+    sqlx::raw_sql("commit").execute(&mut *connection).await.unwrap();
+    let mut outcomes = join_all(settling).await.into_iter().map(Result::unwrap).collect::<Vec<_>>();
+    outcomes.sort_by_key(|outcome| outcome.as_str());
+    assert_eq!(outcomes, [Outcome::Granted, Outcome::OrderMissing]);
+    assert_eq!(credits_of(&pool, "ada").await, 20 + 55);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
