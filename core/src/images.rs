@@ -20,7 +20,7 @@ use retouch_catalog::ToolName;
 pub(crate) use delete::delete_some;
 pub use delete::{Deleted, delete, delete_expired, delete_many};
 pub use from_result::{FromResult, Stay, from_result};
-pub use list::{Cursor, Place, Selection, Sort, count, list, select};
+pub use list::{Cursor, Listing, Place, Sort, count, list, page};
 pub use name::{ImageName, result_label, split_extension};
 pub use provenance::{Provenance, provenance};
 pub use quota::{Quota, Stored, stored};

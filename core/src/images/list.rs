@@ -62,7 +62,7 @@ impl Sort {
 
 /// Which images to list, and in which order.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct Listing {
     /// A part of the name, in any case; `None` for all images.
     pub search: Option<String>,
     /// The order.
@@ -113,11 +113,11 @@ pub async fn list(
     .await
 }
 
-/// Returns up to `limit` images of `owner` that do not expire and that `selection` selects, from `after` on.
-pub async fn select(
+/// Returns up to `limit` images of `owner` that do not expire, as `listing` filters and sorts them, from `after` on.
+pub async fn page(
     pool: &PgPool,
     owner: UserId,
-    selection: &Selection,
+    listing: &Listing,
     after: Option<&Place>,
     limit: i64,
 ) -> sqlx::Result<Vec<Image>> {
@@ -136,7 +136,7 @@ pub async fn select(
             *id
         }
     });
-    if let Selection { search: None, sort: Sort::Newest } = selection {
+    if let Listing { search: None, sort: Sort::Newest } = listing {
         // The most frequent list, in the order of an index.
         let before = time.zip(id).map(|(created_at, id)| Cursor { created_at, id });
         return list(pool, owner, before, limit).await;
@@ -178,9 +178,9 @@ pub async fn select(
         owner.uuid(),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
-        selection.search,
+        listing.search,
         id.map(ImageId::uuid),
-        selection.sort.as_str(),
+        listing.sort.as_str(),
         time,
         name,
         size,
@@ -190,14 +190,14 @@ pub async fn select(
     .await
 }
 
-/// Returns the number of images of `owner` that `selection` selects.
-pub async fn count(pool: &PgPool, owner: UserId, selection: &Selection) -> sqlx::Result<i64> {
+/// Returns the number of images of `owner` in `listing`.
+pub async fn count(pool: &PgPool, owner: UserId, listing: &Listing) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
         r#"select count(*) as "count!" from images
            where owner_id = $1 and expires_at is null
              and ($2::text is null or strpos(lower(name), lower($2)) > 0)"#,
         owner.uuid(),
-        selection.search,
+        listing.search,
     )
     .fetch_one(pool)
     .await

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike};
 use futures::{StreamExt, stream};
 use retouch_core::UserId;
-use retouch_core::images::{self, Cursor, Image, Place, Selection, Sort};
+use retouch_core::images::{self, Cursor, Image, Listing, Place, Sort};
 use serde::Deserialize;
 
 use crate::error::ApiError;
@@ -57,24 +57,23 @@ pub async fn list_images(
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::BadRequest(format!("limit must be between 1 and {MAX_LIMIT}.")));
     }
-    let selection = Selection {
+    let listing = Listing {
         search: query.search.map(checked_search).transpose()?,
         sort: query.sort.unwrap_or_default(),
     };
-    let after = query.before.as_deref().map(|text| place_from(text, selection.sort)).transpose()?;
+    let after = query.before.as_deref().map(|text| place_from(text, listing.sort)).transpose()?;
     // One more than the page holds says whether another page follows. All this is read before the answer begins, so
     // that a failure gets a status.
-    let mut images =
-        images::select(&app.pool, user.id, &selection, after.as_ref(), limit + 1).await?;
+    let mut images = images::page(&app.pool, user.id, &listing, after.as_ref(), limit + 1).await?;
     let has_more = images.len() as i64 > limit;
     images.truncate(limit as usize);
-    let next = images.last().map(|last| selection.sort.place_after(last)).filter(|_| has_more);
+    let next = images.last().map(|last| listing.sort.place_after(last)).filter(|_| has_more);
     let is_paged = query.limit.is_some();
     if let (Some(next), false) = (&next, is_paged) {
-        return Ok(all(app, user.id, selection, &images, next.clone())?.into_response());
+        return Ok(all(app, user.id, listing, &images, next.clone())?.into_response());
     }
     let total = if is_paged && after.is_none() {
-        Some(images::count(&app.pool, user.id, &selection).await?)
+        Some(images::count(&app.pool, user.id, &listing).await?)
     } else {
         None
     };
@@ -135,15 +134,15 @@ fn place_from(text: &str, sort: Sort) -> Result<Place, ApiError> {
 fn all(
     app: App,
     user: UserId,
-    selection: Selection,
+    listing: Listing,
     first: &[Image],
     next: Place,
 ) -> Result<impl IntoResponse, ApiError> {
     let head = format!("{{\"images\":[{}", items(first, &app)?);
     let more = stream::unfold(Some(next), move |next| {
-        let (app, selection) = (app.clone(), selection.clone());
+        let (app, listing) = (app.clone(), listing.clone());
         async move {
-            Some(match chunk(&app, user, &selection, &next?).await {
+            Some(match chunk(&app, user, &listing, &next?).await {
                 Ok((chunk, next)) => (Ok(chunk), next),
                 Err(error) => {
                     tracing::warn!("A list of images failed: {error}");
@@ -161,12 +160,12 @@ fn all(
 async fn chunk(
     app: &App,
     user: UserId,
-    selection: &Selection,
+    listing: &Listing,
     next: &Place,
 ) -> Result<(String, Option<Place>), ApiError> {
-    let images = images::select(&app.pool, user, selection, Some(next), CHUNK).await?;
+    let images = images::page(&app.pool, user, listing, Some(next), CHUNK).await?;
     let Some(last) = images.last() else { return Ok(("]}".to_owned(), None)) };
-    Ok((format!(",{}", items(&images, app)?), Some(selection.sort.place_after(last))))
+    Ok((format!(",{}", items(&images, app)?), Some(listing.sort.place_after(last))))
 }
 
 /// Serializes images, separated by commas.
