@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use clap::Parser;
 use retouch_api::admin::{Admin, Answer};
 use retouch_core::jobs::Failure;
-use retouch_core::{audit, janitor};
+use retouch_core::{audit, janitor, with_causes};
 use retouch_standins::issuer::Key;
 use retouch_standins::testing::object_keys;
 use serde_json::{Value, json};
@@ -351,6 +351,27 @@ async fn the_operator_lists_the_workers(pool: PgPool) {
     assert!(lines[1].contains("gpu-1") && lines[1].contains("cuda") && lines[1].contains("x4plus"));
     assert!(lines[2].contains("gpu-2") && lines[2].contains("silent"));
     assert!(lines[3].contains("gpu-3") && lines[3].contains("stopped"));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deletions_are_repeated_only_from_another_database_with_the_secret_of_the_api(
+    pool: PgPool,
+) {
+    let app = TestApp::start(pool).await;
+    let own = app.pool.connect_options().to_url_lossy();
+    for (lost, secret, reason) in [
+        (own.as_str(), "a secret of the tests", "it must name the one from before"),
+        (own.as_str(), "short", "RETOUCH_URL_SECRET must have at least 16 bytes"),
+        (
+            "nonsense",
+            "a secret of the tests",
+            "connecting to RETOUCH_LOST_DATABASE_URL: not a valid Postgres URL",
+        ),
+    ] {
+        let lost = format!("--lost-database-url={lost}");
+        let refused = admin(&app, &["deletions", &lost, "--url-secret", secret]).await.unwrap_err();
+        assert!(with_causes(refused.as_ref()).contains(reason), "{refused:#}");
+    }
 }
 
 /// Runs the real program.
