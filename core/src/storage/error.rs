@@ -73,18 +73,24 @@ pub(super) fn reason<E>(error: &SdkError<E>) -> String
 where
     E: Error + ProvideErrorMetadata + 'static,
 {
-    if let SdkError::ServiceError(refused) = error {
-        let mut text = format!("the object store answered {}", refused.raw().status().as_u16());
+    let Some(answer) = error.raw_response() else { return with_causes(error) };
+    let mut text = format!("the object store answered {}", answer.status().as_u16());
+    match error.as_service_error() {
         // An answer without a body has neither.
-        let (code, message) = (refused.err().code(), refused.err().message());
-        for (separator, part) in [(" ", code), (": ", message)] {
-            if let Some(part) = part {
-                text = text + separator + part;
+        Some(refused) => {
+            for (separator, part) in [(" ", refused.code()), (": ", refused.message())] {
+                if let Some(part) = part {
+                    text = text + separator + part;
+                }
             }
         }
-        return text;
+        None => text = text + ": " + &with_causes(error),
     }
-    with_causes(error)
+    // The support of a provider asks for it.
+    match answer.headers().get("x-amz-request-id") {
+        Some(request) => text + " (request " + request + ")",
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +113,11 @@ mod tests {
         let expected = "the object store answered 403 SignatureDoesNotMatch: The keys differ";
         assert_eq!(refused(metadata.build()), expected);
         assert_eq!(refused(ErrorMetadata::builder().build()), "the object store answered 403");
+        let mut answer = HttpResponse::new(502.try_into().unwrap(), SdkBody::empty());
+        answer.headers_mut().insert("x-amz-request-id", "17AC");
+        let unread = SdkError::<HeadObjectError>::response_error("no XML", answer);
+        let expected = "the object store answered 502: response error: no XML (request 17AC)";
+        assert_eq!(reason(&unread), expected);
         let late = SdkError::<HeadObjectError>::timeout_error("nobody answered");
         assert_eq!(reason(&late), "request has timed out: nobody answered");
     }
