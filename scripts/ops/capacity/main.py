@@ -77,6 +77,6 @@ def loads(given):
         tool, _, tier = name.partition(":")
         try:
             found[tool, tier or "paid"] = above_zero(float)(number)
-        except ValueError as error:
+        except argparse.ArgumentTypeError as error:
             raise Problem(f"'{text}' is not TOOL[:TIER]=NUMBER, with a number above zero.") from error
     return found

@@ -375,7 +375,7 @@ class BackupTest(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as errors:
             self.assertEqual(self.run_backup(3, "--keep", "1"), 1)
         self.assertIn("The bucket lacks 2 objects that the database names", errors.getvalue())
-        self.assertIn("backups hold 2 of them", errors.getvalue())
+        self.assertIn("2 of the missing objects are in a backup", errors.getvalue())
         self.restore(backup.complete(self.folder)[0])
         self.assertLessEqual(lost, self.target_bucket.objects.keys())
 

@@ -14,6 +14,7 @@ PART = 64 << 10
 PROGRAM = """#!/bin/sh
 echo "$@"
 echo "$LD_LIBRARY_PATH"
+echo "$RETOUCH_MODELS_DIR $ORT_DYLIB_PATH"
 """
 
 
@@ -50,10 +51,11 @@ class PackWorkerTest(unittest.TestCase):
         self.assertTrue(all(part.stat().st_size == PART for part in parts[:-1]))
         ran = self.start("--minutes", "8", LD_LIBRARY_PATH="/given")
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        said, libraries = ran.stdout.splitlines()
-        library = "retouch/onnxruntime/libonnxruntime.so.1.2.3"
-        self.assertEqual(said, f"bench --all --models-dir retouch/models --onnxruntime {library} --out results --minutes 8")
+        said, libraries, packed = ran.stdout.splitlines()
+        self.assertEqual(said, "bench --all --out results --minutes 8")
         self.assertTrue(libraries.endswith("/given"), libraries)
+        self.assertEqual(packed, "retouch/models retouch/onnxruntime/libonnxruntime.so.1.2.3")
+        self.assertEqual(self.start("models", "check", "used").stdout.splitlines()[0], "models check used")
         unpacked = self.packed / "retouch"
         self.assertEqual((unpacked / "models/tools.toml").read_text(), (self.models / "tools.toml").read_text())
         self.assertEqual(sorted(path.name for path in (unpacked / "models").iterdir()), ["clicked", "tools.toml", "used"])
