@@ -108,7 +108,7 @@ pub struct TimeView {
     /// The median over recent runs.
     #[schema(example = 1.8)]
     seconds: f64,
-    /// The same for each megapixel of the picture.
+    /// The same for each megapixel of the picture. One smaller than 256 × 256 pixels counts as that.
     seconds_per_megapixel: f64,
 }
 

@@ -4,6 +4,9 @@ use sqlx::PgPool;
 
 use retouch_catalog::{Tier, ToolName};
 
+/// A picture of 256 × 256 pixels, in megapixels: about one tile of an upscaler. Icons take as long.
+const SMALLEST_MEGAPIXELS: f64 = 0.065_536;
+
 /// The typical time of a model, from its recent runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypicalTime {
@@ -15,7 +18,8 @@ pub struct TypicalTime {
     pub model: String,
     /// The median of the seconds that a run took.
     pub secs: f64,
-    /// The median of the seconds per megapixel of the picture that the run worked on.
+    /// The median of the seconds per megapixel of the picture that the run worked on. One smaller than 256 × 256 pixels
+    /// counts as that.
     pub secs_per_megapixel: f64,
 }
 
@@ -38,7 +42,7 @@ pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
            from unnest($1::text[], $2::text[]) as class (tool, tier)
            cross join lateral (
                select r.model, r.duration_ms::float8 / 1000 as secs,
-                      r.width::float8 * r.height / coalesce(r.factor * r.factor, 1) / 1000000 as megapixels
+                      greatest(r.width::float8 * r.height / coalesce(r.factor * r.factor, 1) / 1000000, $3) as megapixels
                from (
                    select id, finished_at from jobs
                    where tool = class.tool and tier = class.tier and state = 'done'
@@ -49,6 +53,7 @@ pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
            group by class.tool, class.tier, last.model order by 1, 2, 3"#,
         &tools,
         &tiers,
+        SMALLEST_MEGAPIXELS,
     )
     .fetch_all(pool)
     .await

@@ -7,12 +7,12 @@ mod suspects;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
+use retouch_catalog::{Factor, FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
     self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_OUTAGES, NewJob,
     QueueLimit, SubmitError, Submitted, Suspects,
 };
-use retouch_core::results;
+use retouch_core::results::{self, NewResult};
 use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage};
 use retouch_standins::testing::{
     ISSUER, always_reachable, first_attempt, image, new_result, sign_in, user, waits_for_a_lock,
@@ -61,6 +61,29 @@ async fn state(pool: &PgPool, job: JobId) -> JobState {
 
 async fn assert_books_balance(pool: &PgPool) {
     assert_eq!(credits::audit(pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn icons_do_not_make_upscales_look_slow(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let worker = WorkerId::new();
+    let class = JobClass { tier: Tier::Paid, tool: ToolName::Upscale };
+    // Results of 2X: of icons, which take one tile of two seconds, and of 500 × 500 pixels.
+    for (sides, duration_ms) in [((4, 4), 2000), ((32, 32), 2000), ((1000, 1000), 8000)] {
+        let picture = image(&pool, None, ada, b"x").await;
+        let upscale = NewJob { tool: Tool::Upscale(Factor::X2), ..paid(ada, picture) };
+        let job = submit(&pool, &upscale).await;
+        let claimed =
+            jobs::claim(&pool, worker, &[class], &[], Isolation::Shared, LEASE).await.unwrap();
+        assert_eq!(claimed.map(|claimed| claimed.id), Some(job));
+        let (width, height) = sides;
+        let result = NewResult { width, height, duration_ms, ..new_result(job, 1) };
+        jobs::finish(&pool, first_attempt(job, worker), &result).await.unwrap();
+    }
+    let times = jobs::typical_times(&pool).await.unwrap();
+    let [upscale] = times.as_slice() else { panic!("{times:?}") };
+    assert_eq!((upscale.tool, upscale.tier, upscale.secs), (class.tool, class.tier, 2.0));
+    assert!((upscale.secs_per_megapixel - 2.0 / 0.065_536).abs() < 0.1, "{upscale:?}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -2197,7 +2197,7 @@ export interface components {
             seconds: number;
             /**
              * Format: double
-             * @description The same for each megapixel of the picture.
+             * @description The same for each megapixel of the picture. One smaller than 256 × 256 pixels counts as that.
              */
             secondsPerMegapixel: number;
             tier: components["schemas"]["Tier"];

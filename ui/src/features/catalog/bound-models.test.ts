@@ -44,5 +44,8 @@ test('the typical time of an upscale grows with the image', () => {
   expect(typicalSeconds(upscale, 'paid', 2, { x: 500, y: 500 })).toBe(50);
   expect(typicalSeconds(upscale, 'paid', 2, { x: 1000, y: 1000 })).toBe(6);
   expect(typicalSeconds(upscale, 'free', 2, small)).toBeNull();
+  // An icon takes one tile.
+  const icon = typicalSeconds(upscale, 'paid', 2, { x: 16, y: 16 });
+  expect(icon).toBe(typicalSeconds(upscale, 'paid', 2, { x: 256, y: 256 }));
   expect(typicalSeconds({ ...upscale, tool: 'magic-fix' }, 'paid', null, large)).toBe(3);
 });

@@ -35,6 +35,9 @@ export function isRepeat(
   );
 }
 
+/** A smaller picture takes as long: a run has at least one tile. The API counts it so, too. */
+const SMALLEST_PIXELS = 256 * 256;
+
 /** The seconds that a run on this image typically takes; null if no recent run tells. */
 export function typicalSeconds(
   { tool, models, times }: ToolOffer,
@@ -48,7 +51,8 @@ export function typicalSeconds(
   const time = times.find((one) => one.tier === tier && one.model === model?.model);
   if (!time) return null;
   // Only upscaling depends on the size: the other models work at a size of their own.
-  return tool === 'upscale' ? (time.secondsPerMegapixel * image.x * image.y) / 1_000_000 : time.seconds;
+  const pixels = Math.max(image.x * image.y, SMALLEST_PIXELS);
+  return tool === 'upscale' ? (time.secondsPerMegapixel * pixels) / 1_000_000 : time.seconds;
 }
 
 /** The seconds that a paid run typically takes; null if there were none. Of several models, the middle one counts. */
