@@ -33,7 +33,10 @@ pub async fn named_file(
     for _ in 0..MAX_FIELDS {
         let Some(field) = next_field(&mut body, max_bytes).await? else { break };
         if field.name() == Some("file") {
-            let name = field.file_name().and_then(ImageName::of_file);
+            // Browsers encode these characters, and only these (HTML, multipart/form-data).
+            let plain =
+                |name: &str| name.replace("%22", "\"").replace("%0D", "").replace("%0A", "");
+            let name = field.file_name().and_then(|name| ImageName::of_file(&plain(name)));
             return Ok((read_file(field, max_bytes).await?, name));
         }
         skip(field, max_bytes).await?;

@@ -33,6 +33,14 @@ async fn list(app: &TestApp, query: &str) -> Value {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_name_has_the_characters_that_browsers_encode(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    upload(&app, &["12%22 speaker%0D%0A.jpg", "50%25 off.jpg"]).await;
+    assert_eq!(names(&list(&app, "sort=name").await), ["12\" speaker.jpg", "50%25 off.jpg"]);
+    assert_eq!(names(&list(&app, "search=%22").await), ["12\" speaker.jpg"]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_search_finds_a_part_of_the_name_literally(pool: PgPool) {
     let app = TestApp::start(pool).await;
     upload(&app, &["Cat.jpg", "100% cat.png", "dog_1.png", "dog1.png", ""]).await;
