@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -93,6 +93,34 @@ describe('API keys', () => {
 
     await person.click(screen.getByRole('button', { name: 'Done' }));
     expect(screen.queryByDisplayValue('rt_kJ2v9x-the-whole-key')).toBeNull();
+  });
+
+  test('a double click creates one key', async () => {
+    const api = new MockApi();
+    renderApp('/account', { api, signedIn: true });
+    await userEvent.type(await field(), 'shop');
+    const create = screen.getByRole('button', { name: 'Create key' });
+    // Both before the next render.
+    act(() => {
+      create.click();
+      create.click();
+    });
+    expect(await screen.findByRole('textbox', { name: 'Your new key “shop”' })).toBeVisible();
+    expect(api.apiKeys).toHaveLength(1);
+  });
+
+  test('a key whose answer was lost appears in the list', async () => {
+    const api = new MockApi();
+    renderApp('/account', { api, signedIn: true });
+    server.use(
+      http.post('*/api/keys', () => {
+        api.apiKeys = [anApiKey({ name: 'shop' })];
+        return HttpResponse.error();
+      }),
+    );
+    await userEvent.type(await field(), 'shop{Enter}');
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+    expect(await screen.findByRole('list', { name: 'Your API keys' })).toHaveTextContent('shop');
   });
 
   test('without clipboard access, the key is selected and a hint explains how to copy it', async () => {

@@ -6,7 +6,8 @@ export function useCreateApiKey() {
   const queryClient = useQueryClient();
   return useMutation({
     mutationFn: async (name: string) => unwrap(await api.POST('/api/keys', { body: { name } })),
-    onSuccess: () => void queryClient.invalidateQueries({ queryKey: apiKeysKey }),
+    // A key whose answer was lost exists, too.
+    onSettled: () => void queryClient.invalidateQueries({ queryKey: apiKeysKey }),
     // The full key is shown once and never cached.
     gcTime: 0,
   });

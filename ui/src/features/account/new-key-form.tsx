@@ -14,14 +14,17 @@ const MAX_NAME_LENGTH = 60;
 export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => void }) {
   const create = useCreateApiKey();
   const field = useRef<HTMLInputElement>(null);
+  const isSending = useRef(false);
   const [name, setName] = useState('');
   const [problem, setProblem] = useState<string | null>(null);
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    if (create.isPending) return;
+    // The second click of a double click arrives before the next render.
+    if (isSending.current) return;
     if (!name.trim()) return reject(t('A key needs a name'));
     setProblem(null);
+    isSending.current = true;
     create.mutate(name.trim(), {
       onSuccess: (created) => {
         setName('');
@@ -30,6 +33,9 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
         create.reset();
       },
       onError: (error) => reject(problemText(error)),
+      onSettled: () => {
+        isSending.current = false;
+      },
     });
   }
 
