@@ -78,6 +78,42 @@ describe('the background tool on a stored image', () => {
     expect(api.idempotencyKeys).toEqual(lost);
   });
 
+  test('forgets a lost response once its run shows up', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        () => {
+          api.runJob({ imageId: 'image-1' });
+          return HttpResponse.error();
+        },
+        { once: true },
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('says Failed to find your image once a run shows that it was deleted', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    api.images = [];
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () =>
+        HttpResponse.json({ code: 'not_found', detail: 'Image not found' }, { status: 404 }),
+      ),
+    );
+    await userEvent.click(run);
+    expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
+  });
+
   test('says Not enough credits with a link to the packs', async () => {
     const api = withImage();
     api.user.credits = 3;

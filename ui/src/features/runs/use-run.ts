@@ -1,4 +1,4 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
 import { ApiError, isProblem } from '@/lib/api-client';
@@ -6,6 +6,7 @@ import type { Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
+import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
@@ -35,6 +36,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   // Each click has its own idempotency key. After a lost connection or a 5xx the key is reused: the job may exist.
   const pending = useRef<{ request: Request; key: string } | null>(null);
   const checkPreconditions = usePreconditionCheck(imageId);
+  const queryClient = useQueryClient();
 
   function fail(detail: string) {
     notifyError(t(tool.texts.runFailed));
@@ -45,6 +47,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     imageId,
     tool: tool.name,
     onDone: (results) => {
+      setProblem(null);
       setAnnouncement(t(resultReady));
       onDone(results);
     },
@@ -66,6 +69,8 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     onError: (error, { request }) => {
       if (error instanceof ApiError && error.status < 500) pending.current = null;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
+      // Deleted elsewhere: the page says so.
+      if (isProblem(error, 404)) void queryClient.resetQueries({ queryKey: queryKeys.userImage(imageId) });
       if (error instanceof ApiError && onRefused(error, request)) return;
       fail(failureText(error));
     },
@@ -89,11 +94,15 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     otherJobs: active.otherJobs,
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
-      if (job.state === 'cancelled') setAnnouncement(t('The run was canceled'));
+      if (job.state === 'cancelled') {
+        setProblem(null);
+        setAnnouncement(t('The run was canceled'));
+      }
       active.update(job);
     },
     isBusy: submit.isPending || active.job !== null || active.isLoading,
-    problem,
+    // A run whose answer was lost may show up.
+    problem: active.job ? null : problem,
     announcement,
   };
 }
