@@ -263,6 +263,8 @@ describe('refusals', () => {
     await run();
     expect(await screen.findByRole('alert')).toHaveTextContent('The mask is odd.');
     expect(await field()).not.toBeInvalid();
+    // And as a toast: a phone shows the results by now.
+    await waitFor(() => expect(screen.getAllByText('The mask is odd.')).toHaveLength(2));
   });
 
   test('a refusal in the language of the page', async () => {

@@ -61,7 +61,8 @@ function Editor({ image }: { image: Image }) {
       scrollToResults(results.current, NARROW);
     },
     onUnsuccessful: () => draft.dropRun(),
-    onRefused: ({ field }) => field === 'prompt' && focusPrompt(),
+    // A phone shows the results by then, and the mask's own notice is far above.
+    onRefused: ({ field, detail }) => (field === 'prompt' ? focusPrompt() : notifyError(detail)),
   });
   const problems = useProblems(run, focusPrompt);
 
