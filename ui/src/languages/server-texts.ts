@@ -70,6 +70,8 @@ export const sentences = [
   msg('This image is damaged or incomplete. You have not been charged; please try another file.'),
   msg('This image is too large for this tool. You have not been charged.'),
   msg('We found no subject in this image. You have not been charged; please try another image.'),
+  msg("We can't use animations. You have not been charged; please upload one frame as an image."),
+  msg('Your selection covers the whole image. You have not been charged; please leave a part of it out.'),
   msg("We can't use this selection. You have not been charged; please draw it again."),
   msg('The selected area is transparent. You have not been charged; please select something else.'),
   msg('The safety check blocked the result. You have not been charged.'),

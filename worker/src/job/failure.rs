@@ -90,6 +90,9 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 ToolError::Pixels(PixelError::Mask(MaskError::Transparent)) => {
                     "The selected area is transparent. You have not been charged; please select something else."
                 }
+                ToolError::Pixels(PixelError::Mask(MaskError::CoversEverything)) => {
+                    "Your selection covers the whole image. You have not been charged; please leave a part of it out."
+                }
                 ToolError::Pixels(PixelError::Mask(_)) => {
                     "We can't use this selection. You have not been charged; please draw it again."
                 }
@@ -122,5 +125,7 @@ mod tests {
         assert!(matches!(disposition, Disposition::Fail));
         assert_eq!(failure.code, "mask_invalid");
         assert!(failure.detail.starts_with("The selected area is transparent."));
+        let (_, failure) = classify(&JobError::Tool(MaskError::CoversEverything.into()));
+        assert!(failure.detail.starts_with("Your selection covers the whole image."));
     }
 }
