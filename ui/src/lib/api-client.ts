@@ -101,6 +101,7 @@ async function call(
     return globalThis.fetch(attempt);
   });
   if (!response.ok) return { error: parsed(await response.text()), response };
+  refusePage(response.headers.get('Content-Type'));
   if (parseAs === 'stream') return { data: response.body, response };
   return { data: parseAs === 'blob' ? await response.blob() : complete(await response.text()), response };
 }
@@ -180,8 +181,9 @@ export async function sendForm(
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   const { status, body, header } = await authorized((token) => post(path, form, token, options));
-  if (status >= 200 && status < 300) return { status, body, header };
-  throw toApiError(status, parsed(await body.text()), header);
+  if (status < 200 || status >= 300) throw toApiError(status, parsed(await body.text()), header);
+  refusePage(header('Content-Type'));
+  return { status, body, header };
 }
 
 type RawAnswer = { status: number; body: Blob; header: (name: string) => string | null };
@@ -220,6 +222,11 @@ function post(
     signal?.addEventListener('abort', stop, { once: true });
     request.send(form);
   });
+}
+
+/** A page is not from the API: a network asks to sign in. Other types are fine: the storage may name its own. */
+function refusePage(type: string | null) {
+  if (type?.includes('html')) throw new TypeError('The answer is a page');
 }
 
 /** Anything but JSON is not from the API: a network asks to sign in, or the connection broke off. */
@@ -287,5 +294,6 @@ export async function fetchPage(): Promise<string> {
 export async function fetchFile(url: string): Promise<Blob> {
   const response = await globalThis.fetch(new URL(url, window.location.origin));
   if (!response.ok) throw toApiError(response.status, await response.text(), () => null);
+  refusePage(response.headers.get('Content-Type'));
   return response.blob();
 }

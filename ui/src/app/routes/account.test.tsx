@@ -8,6 +8,7 @@ import { anApiKey, aStorage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { aSignInPage } from '@/testing/sign-in-page';
 
 // jsdom cannot save files.
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
@@ -61,6 +62,15 @@ describe('the data export', () => {
     await userEvent.click(await button('Export my data'));
     expect(await screen.findByText('Failed to export your data, try again later')).toBeVisible();
     expect(await button('Export my data')).toBeEnabled();
+  });
+
+  test('does not save the page of a network that asks to sign in', async () => {
+    vi.mocked(saveFile).mockReset();
+    renderApp('/account', { signedIn: true });
+    server.use(http.get('*/api/user/export', aSignInPage));
+    await userEvent.click(await button('Export my data'));
+    expect(await screen.findByText('Failed to export your data, try again later')).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
   });
 });
 

@@ -8,6 +8,7 @@ import { anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { aSignInPage } from '@/testing/sign-in-page';
 
 vi.mock('@/lib/download', async (load) => ({ ...(await load<object>()), saveFile: vi.fn() }));
 
@@ -260,6 +261,14 @@ describe('downloading several images', () => {
     await press('Download ZIP');
     expect(await screen.findByText('Failed to download images, try again later')).toBeVisible();
     expect(screen.getByText('Image not found')).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
+  });
+
+  test('does not save the page of a network that asks to sign in', async () => {
+    await start();
+    server.use(http.post('*/api/images/archive', aSignInPage));
+    await press('Download ZIP');
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
     expect(saveFile).not.toHaveBeenCalled();
   });
 

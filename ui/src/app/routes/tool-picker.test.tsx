@@ -11,6 +11,7 @@ import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { aSignInPage } from '@/testing/sign-in-page';
 
 // jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
@@ -588,6 +589,14 @@ describe('the ZIP file of all results', () => {
     expect(await screen.findByText('The ZIP file lacks 1 result that was deleted')).toBeVisible();
     const [blob] = vi.mocked(saveFile).mock.calls.at(-1) ?? [];
     expect(Object.keys(unzipSync(await readBytes(blob as Blob)))).toHaveLength(1);
+  });
+
+  test('does not contain the page of a network that asks to sign in', async () => {
+    const download = await zipOfTwo();
+    server.use(http.get('*/api/files/:id', aSignInPage, { once: true }));
+    await download();
+    expect(await screen.findByText('Failed to download image')).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
   });
 
   test('is refused with the reason if it would be too large', async () => {

@@ -10,6 +10,7 @@ import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { aSignInPage } from '@/testing/sign-in-page';
 
 // jsdom cannot decode images and has no canvas.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
@@ -201,6 +202,23 @@ describe('finishing a cutout', () => {
     );
     expect(api.calls).toContain('GET /api/results/a/file?format=webp&quality=90');
     expect(api.renders).toEqual([]);
+  });
+
+  test.each([
+    ['the stored file', 'png', http.get('*/api/files/a', aSignInPage)],
+    ['a file in another format', 'webp', http.get('*/api/results/a/file', aSignInPage)],
+    ['a rendered file', 'jpg', http.post('*/api/results/a/render', aSignInPage)],
+  ])('the page of a network that asks to sign in is not saved as %s', async (kind, format, handler) => {
+    open();
+    server.use(handler);
+    if (kind === 'a rendered file') {
+      await press('Finish');
+      await userEvent.click(await screen.findByRole('radio', { name: 'Black' }));
+    }
+    await choose('Format', format);
+    await press('Download');
+    expect(await screen.findByText('Failed to download image')).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
   });
 
   test('a color is shown at once, and rendered into the download', async () => {
