@@ -2,6 +2,7 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { UserManager } from 'oidc-client-ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { breakGet } from '@/testing/break-get';
 import { aConfig, anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -44,6 +45,23 @@ describe('the start page of Magic Fix', () => {
     await userEvent.tab({ shift: true });
     await userEvent.keyboard('{Enter}');
     expect(screen.getByRole('button', { name: 'one.jpg' })).toHaveFocus();
+  });
+
+  test('keeps the search field with the text and the focus if a search fails', async () => {
+    const images = Array.from({ length: 10 }, (_, index) =>
+      anImage({ id: `${index}`, name: `${index}.jpg` }),
+    );
+    renderApp('/magic', { api: Object.assign(new MockApi(), { images }), signedIn: true });
+    const field = await screen.findByRole('searchbox');
+    const repair = breakGet('*/api/images');
+    await userEvent.type(field, '7');
+    expect(await screen.findByText('Failed to load images. Please try again later')).toBeVisible();
+    expect(screen.getByRole('searchbox')).toHaveValue('7');
+    expect(screen.getByRole('searchbox')).toHaveFocus();
+    repair();
+    await userEvent.keyboard('.');
+    expect(await screen.findByText('1 image matches “7.”')).toBeVisible();
+    expect(screen.getByRole('searchbox')).toHaveFocus();
   });
 
   test('shows a visitor a login and five examples', async () => {

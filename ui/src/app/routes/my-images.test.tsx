@@ -4,6 +4,7 @@ import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Image } from '@/lib/api-types';
 import { saveFile } from '@/lib/download';
+import { breakGet } from '@/testing/break-get';
 import { anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -73,6 +74,29 @@ describe('finding images', () => {
     await expectShown('cat.jpg', 'cat 2.jpg');
     expect(screen.getByText('2 images match “CAT”')).toBeVisible();
     expect(router.state.location.search).toBe('?search=CAT');
+  });
+
+  test('a search that fails keeps the field with the text and the focus, and the order', async () => {
+    open(pets(), '/images?sort=oldest');
+    await screen.findByText('3 images');
+    const repair = breakGet('*/api/images');
+    await userEvent.type(screen.getByRole('searchbox'), 'do');
+    expect(await screen.findByText('Failed to load images. Please try again later')).toBeVisible();
+    expect(screen.getByRole('searchbox')).toHaveValue('do');
+    expect(screen.getByRole('searchbox')).toHaveFocus();
+    expect(screen.getByRole('combobox', { name: 'Sort by' })).toHaveValue('oldest');
+    repair();
+    await userEvent.keyboard('g');
+    await expectShown('Dog.png');
+    expect(screen.queryByText('Failed to load images. Please try again later')).toBeNull();
+  });
+
+  test('searches without NUL characters, which the API refuses', async () => {
+    const { api } = open(pets());
+    await screen.findByText('3 images');
+    fireEvent.change(screen.getByRole('searchbox'), { target: { value: 'do\0g' } });
+    await expectShown('Dog.png');
+    expect(api.calls.at(-1)).toMatch(/search=dog/);
   });
 
   test('says that nothing matches, and shows all images again', async () => {

@@ -19,11 +19,14 @@ export const sorts: Record<ImageSort, Message> = {
 
 export const allImages: ImageFilter = { search: '', sort: 'newest' };
 
+/** What is searched for if somebody types this. The API refuses NUL characters. */
+export const searchOf = (text: string) => text.replaceAll('\0', '').trim().slice(0, MAX_SEARCH_LENGTH);
+
 /** Reads what My Images shows from its address. */
 export function imageFilterOf(params: URLSearchParams): ImageFilter {
   const sort = params.get('sort') ?? '';
   return {
-    search: (params.get('search') ?? '').trim().slice(0, MAX_SEARCH_LENGTH),
+    search: searchOf(params.get('search') ?? ''),
     sort: Object.hasOwn(sorts, sort) ? (sort as ImageSort) : allImages.sort,
   };
 }

@@ -76,11 +76,6 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
     if (event.shiftKey && from && to) extend(from, to);
   }
 
-  if (query.isError && !query.data) {
-    return (
-      <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
-    );
-  }
   return (
     <section aria-labelledby="your-images">
       <div
@@ -120,6 +115,8 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
       )}
       {query.isPending ? (
         <SkeletonGrid className={grid} count={8} label={t('Loading images')} hasButton />
+      ) : !query.data ? (
+        <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
       ) : !isEmpty ? (
         <ul
           aria-labelledby="your-images"

@@ -141,12 +141,7 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
   if (query.isPending) {
     return <SkeletonGrid className={grid} count={6} label={t('Loading images')} />;
   }
-  if (!images) {
-    return (
-      <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
-    );
-  }
-  const isEmpty = images.length === 0 && !query.hasNextPage;
+  const isEmpty = images?.length === 0 && !query.hasNextPage;
   if (isEmpty && !search) {
     return (
       <EmptyState icon="image" title={t(imageTexts.noImages)}>
@@ -162,7 +157,9 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
           <ImageCount total={total} search={search} />
         </div>
       )}
-      {isEmpty ? (
+      {!images ? (
+        <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
+      ) : isEmpty ? (
         <NoHits search={search} onShowAll={() => setSearch('')} />
       ) : (
         <ul

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
 import { t } from '@/lib/translate';
-import { MAX_SEARCH_LENGTH } from './image-filter';
+import { MAX_SEARCH_LENGTH, searchOf } from './image-filter';
 
 /** A pause in typing. */
 const SEARCH_AFTER_MS = 250;
@@ -14,9 +14,10 @@ export function ImageSearch({ search, onSearch, className }: ImageSearchProps) {
   const sent = useRef(search);
 
   function send() {
-    if (text.trim() === sent.current) return;
-    sent.current = text.trim();
-    onSearch(sent.current);
+    const next = searchOf(text);
+    if (next === sent.current) return;
+    sent.current = next;
+    onSearch(next);
   }
 
   // Changed from outside, as by the Back button.
