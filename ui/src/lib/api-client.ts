@@ -149,6 +149,13 @@ export function isProblem(error: unknown, status: number, detail?: string): erro
   );
 }
 
+const VERDICTS = [400, 413, 415, 422];
+
+/** Whether an answer is about the file that was sent, and not about the account, the server or the connection. */
+export function isVerdict(error: unknown): error is ApiError {
+  return error instanceof ApiError && VERDICTS.includes(error.status) && error.code !== 'storage_full';
+}
+
 /** The routes of visitors' runs. */
 export type VisitorPath = '/api/free/remove-bg-fr' | '/api/free/upscale-fr';
 

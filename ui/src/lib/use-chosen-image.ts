@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { t } from '@/lib/translate';
-import { ApiError, api, sendForm } from './api-client';
+import { api, isVerdict, sendForm } from './api-client';
 import type { Config } from './api-types';
 import { useConfig } from './env';
 import { failureText, problemText } from './failure-text';
@@ -56,9 +56,6 @@ export function useChosenImage(maxDimension: number) {
 
 type Found = Pick<ChosenImage, 'size' | 'problem'> & Partial<ChosenImage>;
 
-/** Answers that are about the file, and not about the server or the connection. */
-const VERDICTS = [400, 413, 415, 422];
-
 /** Lets the server show and measure a file that this browser cannot show. */
 async function serverPreview(file: File, maxDimension: number, signal: AbortSignal): Promise<Found> {
   try {
@@ -67,9 +64,8 @@ async function serverPreview(file: File, maxDimension: number, signal: AbortSign
     const problem = sizeProblem(size, maxDimension);
     return { url: URL.createObjectURL(body), isPreview: true, size, problem };
   } catch (error) {
-    const isVerdict = error instanceof ApiError && VERDICTS.includes(error.status);
     // Without a verdict, the file can be used without having been shown.
-    return { size: null, problem: isVerdict ? failureText(error) : null };
+    return { size: null, problem: isVerdict(error) ? failureText(error) : null };
   }
 }
 

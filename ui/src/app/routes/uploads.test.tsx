@@ -134,7 +134,9 @@ describe('several files', () => {
     vi.mocked(readImageSize).mockResolvedValueOnce({ x: 6001, y: 10 }).mockResolvedValue({ x: 800, y: 600 });
     const { list, api } = await drop(
       ['huge.png', 'two.png'],
-      http.post('*/api/images/upload', () => HttpResponse.json({ detail: 'Full.' }, { status: 422 })),
+      http.post('*/api/images/upload', () =>
+        HttpResponse.json({ detail: 'Full.', code: 'storage_full' }, { status: 422 }),
+      ),
     );
     expect(await screen.findByText('0 of 2 uploaded, 2 failed')).toBeVisible();
     expect(list.getByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
@@ -144,6 +146,22 @@ describe('several files', () => {
     await userEvent.click(list.getByRole('button', { name: 'Retry two.png' }));
     expect(await screen.findByText('1 of 2 uploaded, 1 failed')).toBeVisible();
     expect(list.getByRole('link', { name: 'Show it: two.png' })).toBeVisible();
+  });
+
+  test('are not sent again if the server has refused them for good', async () => {
+    const refuse = () => HttpResponse.json({ detail: 'No image.' }, { status: 415 });
+    const { list, api } = await drop(
+      ['one.png', 'two.png', 'three.png'],
+      http.post('*/api/images/upload', refuse, { once: true }),
+      http.post('*/api/images/upload', () => new HttpResponse(null, { status: 500 })),
+    );
+    expect(await screen.findByText('0 of 3 uploaded, 3 failed')).toBeVisible();
+    const refused = list.getByText('No image.').closest('li') as HTMLElement;
+    expect(within(refused).queryByRole('button', { name: /^Retry/ })).toBeNull();
+    server.resetHandlers(...api.handlers());
+    await userEvent.click(screen.getByRole('button', { name: 'Retry all' }));
+    expect(await screen.findByText('2 of 3 uploaded, 1 failed')).toBeVisible();
+    expect(screen.queryByRole('button', { name: /^Retry/ })).toBeNull();
   });
 
   test.each([{ status: 422, code: 'storage_full' }, { status: 401 }])(

@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { create } from 'zustand';
+import { isVerdict } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
@@ -71,7 +72,7 @@ export async function send(queryClient: QueryClient, id: string, repeat = once) 
     void queryClient.invalidateQueries({ queryKey: queryKeys.userImages }, { cancelRefetch });
   } catch (error) {
     if (stop.signal.aborted) return;
-    setUploadState(id, { kind: 'failed', error: error as Error, canRetry: true });
+    setUploadState(id, { kind: 'failed', error: error as Error, canRetry: !isVerdict(error) });
     notifyError(t(imageTexts.uploadFailed));
   } finally {
     sending.delete(id);
