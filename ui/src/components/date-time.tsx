@@ -3,11 +3,10 @@ export function formatDate(date: Date): string {
   return date.toLocaleString(currentLocale(), { dateStyle: 'medium', timeStyle: 'short' });
 }
 
-/** Breaks only between the date and the time. */
+/** Breaks between the date and the time, and never within the time. */
 export function DateTime({ at }: { at: Date }) {
   const text = formatDate(at);
-  // Languages without this comma have no break.
-  const split = text.lastIndexOf(', ') + 2;
+  const split = text.search(/\d+:/);
   return (
     <time dateTime={at.toISOString()}>
       {text.slice(0, split)}

@@ -7,6 +7,7 @@ import { Icon } from '@/components/icon';
 import { LoadFailure } from '@/components/load-failure';
 import { Skeleton } from '@/components/skeleton';
 import type { Checkout } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
 import { credits, formatMoney } from '@/lib/format';
 import { paths } from '@/lib/paths';
@@ -14,6 +15,10 @@ import { t } from '@/lib/translate';
 import { checkoutPath, paymentPath } from './addresses';
 import { useCheckouts } from './get-checkouts';
 import { checkoutTexts } from './texts';
+
+// With these, the three columns fit on a phone with 320 pixels in every language.
+const cell = 'px-2 py-4 sm:px-3 md:px-6';
+const headCell = 'px-2 py-3 font-semibold sm:px-3 md:px-6';
 
 export function CheckoutTable() {
   const { features } = useConfig();
@@ -54,7 +59,7 @@ export function CheckoutTable() {
 function Row({ checkout }: { checkout: Checkout }) {
   return (
     <tr className="relative hover:bg-accent-wash has-focus-visible:bg-accent-wash">
-      <td className="px-3 py-4 md:px-6">
+      <td className={cell}>
         <Link
           to={checkoutPath(checkout.id)}
           className="font-semibold text-pretty underline-offset-4 after:absolute after:inset-0 hover:underline"
@@ -62,14 +67,14 @@ function Row({ checkout }: { checkout: Checkout }) {
           <DateTime at={new Date(checkout.created_at * 1000)} />
         </Link>
       </td>
-      <td className="px-3 py-4 md:px-6">
+      <td className={cell}>
         {isNotCompleted(checkout) ? (
           <NotCompleted checkout={checkout} />
         ) : (
           <Fulfillment checkout={checkout} />
         )}
       </td>
-      <td className="px-3 py-4 text-right whitespace-nowrap tabular-nums md:px-6">
+      <td className={classNames(cell, 'text-right break-keep tabular-nums sm:whitespace-nowrap')}>
         {credits(checkout.credits)}
       </td>
     </tr>
@@ -122,13 +127,13 @@ function SkeletonTable() {
       <Table>
         {slots.map((slot) => (
           <tr key={slot}>
-            <td className="px-3 py-4 md:px-6">
+            <td className={cell}>
               <Skeleton className="h-6 w-24 sm:w-40" />
             </td>
-            <td className="px-3 py-4 md:px-6">
+            <td className={cell}>
               <Skeleton className="size-5" />
             </td>
-            <td className="px-3 py-4 md:px-6">
+            <td className={cell}>
               <Skeleton className="ml-auto h-6 w-16 sm:w-20" />
             </td>
           </tr>
@@ -140,17 +145,17 @@ function SkeletonTable() {
 
 function Table({ children }: { children: ReactNode }) {
   return (
-    <div className="overflow-hidden rounded-lg border border-line bg-surface">
+    <div className="overflow-x-auto rounded-lg border border-line bg-surface">
       <table className="w-full text-left max-sm:text-sm">
         <thead className="border-b border-line text-sm text-soft">
           <tr>
-            <th scope="col" className="px-3 py-3 font-semibold md:px-6">
+            <th scope="col" className={headCell}>
               {t('Date')}
             </th>
-            <th scope="col" className="px-3 py-3 font-semibold md:px-6">
+            <th scope="col" className={headCell}>
               {t('Fulfilled')}
             </th>
-            <th scope="col" className="px-3 py-3 text-right font-semibold md:px-6">
+            <th scope="col" className={classNames(headCell, 'text-right')}>
               {t('Quantity')}
             </th>
           </tr>
