@@ -15,7 +15,7 @@ const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
 export function Tabs({ label, tabs, first = 0 }: TabsProps) {
   const [selected, setSelected] = useState(first);
   const id = useId();
-  // Three tabs fit side by side on a phone. If one wrapped onto its own row, it would look selected.
+  // Three tabs fit side by side on a phone if longer ones get more room. One on a row of its own would look selected.
   const isRow = tabs.length === 3;
 
   function move(event: KeyboardEvent<HTMLDivElement>) {
@@ -36,7 +36,7 @@ export function Tabs({ label, tabs, first = 0 }: TabsProps) {
         onKeyDown={move}
         className={classNames(
           'gap-1 rounded-md border border-line bg-surface p-1 sm:flex sm:w-fit sm:flex-wrap',
-          isRow ? 'grid grid-cols-3' : 'flex flex-wrap',
+          isRow ? 'grid grid-cols-[repeat(3,auto)]' : 'flex flex-wrap',
         )}
       >
         {tabs.map(({ title }, index) => (
