@@ -214,10 +214,12 @@ describe('a picture that cannot be verified', () => {
 
   test('and is too large is refused without sending it', async () => {
     const { limits } = aConfig();
-    const config = aConfig({ limits: { ...limits, maxUploadBytes: 4 } });
+    const config = aConfig({ limits: { ...limits, maxUploadBytes: 2000 } });
     const { api } = renderApp('/verify', { api: Object.assign(new MockApi(), { config }) });
-    await choose(aFile());
-    expect(await screen.findByRole('alert')).toHaveTextContent('This file is 5 B. You can upload up to 4 B.');
+    await choose(new File([new Uint8Array(3000)], 'photo.jpg', { type: 'image/jpeg' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'This file is 3 kB. You can upload up to 2 kB.',
+    );
     expect(api.calls).not.toContain('POST /api/verify');
   });
 
