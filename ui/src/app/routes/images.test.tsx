@@ -264,10 +264,13 @@ describe('one image', () => {
     );
     await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
     expect(await screen.findByText('No images to show')).toBeVisible();
+    // Until the page of the image is gone, it uses them.
+    await waitFor(() => {
+      for (const kind of ['user-image', 'rmbg-images', 'upscaled-images', 'magic-images']) {
+        expect(queryClient.getQueryCache().findAll({ queryKey: [kind, 'image-1'] })).toEqual([]);
+      }
+    });
     expect(activeWhenRemoved).toEqual([]);
-    for (const kind of ['user-image', 'rmbg-images', 'upscaled-images', 'magic-images']) {
-      expect(queryClient.getQueryCache().findAll({ queryKey: [kind, 'image-1'] })).toEqual([]);
-    }
     const after = api.calls.slice(api.calls.indexOf('DELETE /api/images/image-1') + 1);
     expect(after.filter((call) => call.includes('image-1'))).toEqual([]);
   });

@@ -11,6 +11,8 @@ use retouch_core::with_causes;
 
 use super::finding::Finding;
 
+const POSTGRES_ADVICE: &str = "check DATABASE_URL, and that this host can reach the server";
+
 /// How long a service may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -54,8 +56,8 @@ async fn postgres(addresses: &Addresses) -> Finding {
         Ok(pool) => pool,
         Err(error) => {
             return Finding::bad(
-                format!("DATABASE_URL: {}", with_causes(error.as_ref())),
-                "fix DATABASE_URL, or start Postgres",
+                format!("Postgres: {}", with_causes(error.as_ref())),
+                POSTGRES_ADVICE,
             );
         }
     };
@@ -65,10 +67,7 @@ async fn postgres(addresses: &Addresses) -> Finding {
             format!("Postgres answers, but lacks {missing} migrations of this version"),
             "run `retouch-api migrate` of the same version",
         ),
-        Err(error) => Finding::bad(
-            format!("Postgres: {error}"),
-            "check DATABASE_URL, and that this host can reach the server",
-        ),
+        Err(error) => Finding::bad(format!("Postgres: {error}"), POSTGRES_ADVICE),
     }
 }
 
