@@ -102,7 +102,7 @@ pub struct Worker {
     pub seen_at: DateTime<Utc>,
 }
 
-/// How a worker is.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
     /// It reported lately.
@@ -146,39 +146,35 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// How long after its last report a worker counts as live, in seconds.
-const LIVE_SECS: i32 = 20;
-
 /// Returns the live workers.
 pub async fn live(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
-    let seen = seen_within(pool, LIVE_SECS).await?;
-    let live = seen.into_iter().filter(|(_, state)| *state == WorkerState::Live);
-    Ok(live.map(|(worker, _)| worker).collect())
+    let found = find(pool, true).await?;
+    Ok(found.into_iter().map(|(worker, _)| worker).collect())
 }
 
 /// Returns the workers that reported within the last hour, live or not.
 pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<(Worker, WorkerState)>> {
-    seen_within(pool, 3600).await
+    find(pool, false).await
 }
 
-async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<(Worker, WorkerState)>> {
+async fn find(pool: &PgPool, only_live: bool) -> sqlx::Result<Vec<(Worker, WorkerState)>> {
     sqlx::query!(
         r#"select id as "id: WorkerId", name, device, hardware, models as "models: Json<Vec<ServedModel>>",
                   problems as "problems: Json<Vec<WorkerProblem>>", slots, version, seen_at,
-                  stopped_at is not null as "is_stopped!",
-                  seen_at > now() - make_interval(secs => $2) as "is_recent!"
-           from workers where seen_at > now() - make_interval(secs => $1) order by name, id"#,
-        f64::from(secs),
-        f64::from(LIVE_SECS),
+                  stopped_at is not null as "is_stopped!", is_live(workers) as "is_live!"
+           from workers
+           where seen_at > now() - interval '1 hour' and (is_live(workers) or not $1)
+           order by name, id"#,
+        only_live,
     )
     .fetch_all(pool)
     .await
     .map(|rows| {
         rows.into_iter()
             .map(|row| {
-                let state = match (row.is_stopped, row.is_recent) {
-                    (true, _) => WorkerState::Stopped,
-                    (false, true) => WorkerState::Live,
+                let state = match (row.is_live, row.is_stopped) {
+                    (true, _) => WorkerState::Live,
+                    (false, true) => WorkerState::Stopped,
                     (false, false) => WorkerState::Silent,
                 };
                 let worker = Worker {

@@ -70,8 +70,7 @@ pub async fn estimate(pool: &PgPool, job: &Job) -> sqlx::Result<Estimate> {
                      else j.created_at < $2 end)
              ) as "ahead!",
              (select count(*) from jobs where state = 'running') as "running!",
-             (select coalesce(sum(slots), 0) from workers
-              where stopped_at is null and seen_at > now() - interval '20 seconds') as "slots!",
+             (select coalesce(sum(slots), 0) from workers where is_live(workers)) as "slots!",
              (select avg(extract(epoch from finished_at - started_at))::float8 from (
                 select finished_at, started_at from jobs
                 where tool = $4 and tier = $1 and state = 'done' order by finished_at desc limit 20
@@ -79,7 +78,7 @@ pub async fn estimate(pool: &PgPool, job: &Job) -> sqlx::Result<Estimate> {
              extract(epoch from now() - $5::timestamptz)::float8 as elapsed_secs,
              exists (select from jobs where id = $3 and run_after > now()) as "backs_off!",
              (select bool_or(not problems @> $7) from workers
-              where stopped_at is null and seen_at > now() - interval '20 seconds' and exists (
+              where is_live(workers) and exists (
                   select from jsonb_array_elements(models) as model
                   where model->>'tool' = $4 and model->>'tier' = $1 and ($6::text is null or model->>'mode' = $6)
               )) as reaches_storage"#,
@@ -125,15 +124,14 @@ pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate
     let demands = sqlx::query!(
         r#"select tool as "tool!: ToolName", tier as "tier!: Tier", mode as "mode?: FixMode", now() as "now!",
                   (select count(*) from jobs where state = 'running') as "running!",
-                  (select coalesce(sum(slots), 0) from workers
-                   where stopped_at is null and seen_at > now() - interval '20 seconds') as "slots!",
+                  (select coalesce(sum(slots), 0) from workers where is_live(workers)) as "slots!",
                   (select avg(extract(epoch from finished_at - started_at))::float8 from (
                        select finished_at, started_at from jobs
                        where tool = demand.tool and tier = demand.tier and state = 'done'
                        order by finished_at desc limit 20
                    ) last) as mean_secs,
                   (select bool_or(not problems @> $4) from workers
-                   where stopped_at is null and seen_at > now() - interval '20 seconds' and exists (
+                   where is_live(workers) and exists (
                        select from jsonb_array_elements(models) as model
                        where model->>'tool' = demand.tool and model->>'tier' = demand.tier
                          and (demand.mode is null or model->>'mode' = demand.mode)
