@@ -55,7 +55,7 @@ pub enum SetupError {
     #[error(
         "RETOUCH_CREDENTIALS_CHAIN and RETOUCH_CREDENTIALS_KEY belong together: set both, or neither"
     )]
-    Half,
+    Incomplete,
     #[error("RETOUCH_CREDENTIALS_TRUST: {0}")]
     Trust(String),
     #[error("RETOUCH_CREDENTIALS_TIMESTAMPS: {0}")]

@@ -91,7 +91,7 @@ impl Credentials {
                 .map_or_else(|error| Key::Broken(error.to_string()), Key::Usable),
             (None, None) => Key::Missing,
             // Not clap's `requires`, which overlooks settings from files.
-            _ => return Err(SetupError::Half),
+            _ => return Err(SetupError::Incomplete),
         };
         let trust = config.credentials_trust.clone();
         let credentials = Self { coverage, is_required, key, trust };

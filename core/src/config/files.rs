@@ -26,7 +26,7 @@ fn parse_from<T: Parser>(
     let mut command = with_files(T::command(), &[], variable, &mut unreadable);
     let matches = command
         .try_get_matches_from_mut(arguments)
-        // Not of this command, which has no variables where they are empty.
+        // `command` has lost the variables that are empty; a fresh one names them.
         .map_err(|error| with_variables(error, &T::command()))?;
     // A subcommand does not need the files of another one.
     let chosen = chosen(&matches);

@@ -86,7 +86,7 @@ where
         }
         None => text = text + ": " + &with_causes(error),
     }
-    // The support of a provider asks for it.
+    // The provider's support staff ask for it.
     match answer.headers().get("x-amz-request-id") {
         Some(request) => text + " (request " + request + ")",
         None => text,

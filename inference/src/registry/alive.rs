@@ -24,9 +24,8 @@ impl Drop for Alive {
     }
 }
 
-/// Waits up to `limit` for the threads whose models nobody holds anymore. Returns whether none is left.
-pub fn wait_until_freed(limit: Duration) -> bool {
+/// Waits until all of these threads have ended, for up to `limit`.
+pub fn wait_until_freed(limit: Duration) {
     let count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = ENDED.wait_timeout_while(count, limit, |count| *count > 0);
-    !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    drop(ENDED.wait_timeout_while(count, limit, |count| *count > 0));
 }

@@ -14,9 +14,9 @@ use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 use crate::tensor::relative_difference;
 
-/// The largest accepted difference between a batch and single runs, relative to the largest value. Tensor cores with 10 bits
-/// of mantissa, on which cuDNN may run the one and not the other, cause 0.028 in u2netp (TF32 rounding, emulated on a CPU);
-/// inputs that reach each other's outputs cause far more.
+/// The largest accepted difference between a batch and single runs, relative to the largest value. cuDNN may run one of them
+/// on tensor cores, with 10 bits of mantissa, and not the other. That changes values of u2netp by 0.028 (TF32 rounding,
+/// emulated on a CPU). Inputs that reach each other's outputs change them far more.
 const TOLERANCE: f32 = 0.1;
 
 /// Returns a session that takes batches, or `original`, or an equal one, that takes one input at a time.
