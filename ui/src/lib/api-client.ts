@@ -1,5 +1,6 @@
 import type { Client } from 'openapi-fetch';
 import type { paths } from '@/api/schema';
+import { learnServerClock } from '@/lib/server-clock';
 import { msg } from '@/lib/translate';
 
 /** An error response of the API. `detail` is written for the user. */
@@ -100,6 +101,7 @@ async function call(
     // Looked up for each call, so that tests can intercept it.
     return globalThis.fetch(attempt);
   });
+  learnServerClock(response.headers.get('Date'));
   if (!response.ok) return { error: parsed(await response.text()), response };
   refusePage(response.headers.get('Content-Type'));
   if (parseAs === 'stream') return { data: response.body, response };

@@ -1,6 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { renewPictures, renewPictureUrl } from './picture-urls';
+import { learnServerClock } from './server-clock';
 
 const MINUTE = 60_000;
 const urlOf = (expiresAt: number) =>
@@ -20,6 +21,16 @@ test('pictures are requested again before the first of their URLs expires', () =
   expect(renewPictures.refetchOnWindowFocus(query(data))).toBe(true);
   // Not in a tight loop, should the server's clock differ.
   expect(renewPictures.refetchInterval(query(data))).toBeGreaterThanOrEqual(30_000);
+});
+
+test('a computer whose clock is ahead does not request its lists all the time', () => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 23) });
+  onTestFinished(() => learnServerClock(new Date().toUTCString()));
+  const serverTime = Date.now() - 180 * MINUTE;
+  learnServerClock(new Date(serverTime).toUTCString());
+  const data = [{ url: urlOf(serverTime + 65 * MINUTE) }];
+  expect(renewPictures.refetchInterval(query(data))).toBe(60 * MINUTE);
+  expect(renewPictures.refetchOnWindowFocus(query(data))).toBe(false);
 });
 
 test('data without pictures is left alone', () => {

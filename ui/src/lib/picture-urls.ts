@@ -1,4 +1,5 @@
 import type { Query, QueryClient } from '@tanstack/react-query';
+import { serverNow } from './server-clock';
 
 /** Pictures are requested again this long before their URLs expire. */
 const RENEW_BEFORE_MS = 5 * 60_000;
@@ -12,13 +13,13 @@ export const renewPictures = {
   refetchInterval: ({ state }: Pick<Query, 'state'>) => {
     const expiresAt = earliestExpiry(state.data);
     if (expiresAt === null) return false as const;
-    const left = expiresAt - RENEW_BEFORE_MS - Date.now();
+    const left = expiresAt - RENEW_BEFORE_MS - serverNow();
     return Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, left));
   },
   // A hidden tab may have slept past the expiry.
   refetchOnWindowFocus: ({ state }: Pick<Query, 'state'>) => {
     const expiresAt = earliestExpiry(state.data);
-    return expiresAt !== null && expiresAt - RENEW_BEFORE_MS < Date.now();
+    return expiresAt !== null && expiresAt - RENEW_BEFORE_MS < serverNow();
   },
 };
 

@@ -1,3 +1,5 @@
+import { serverNow } from '@/lib/server-clock';
+
 /** When a person last looked at lists of results, in this browser. Times are the server's, as text. */
 type Looks = {
   /** When this browser first showed this person any results. */
@@ -29,7 +31,7 @@ function read(userId: string | null): Looks {
   } catch {
     // Storage is blocked: only what is made on this page is new.
   }
-  const first: Looks = { since: new Date().toISOString(), lists: {} };
+  const first: Looks = { since: new Date(serverNow()).toISOString(), lists: {} };
   write(userId, first);
   return first;
 }

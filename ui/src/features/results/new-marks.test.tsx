@@ -1,5 +1,6 @@
 import { act, screen, waitFor } from '@testing-library/react';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { learnServerClock } from '@/lib/server-clock';
 import { anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -39,6 +40,20 @@ describe('NEW', () => {
     const { queryClient } = open(api);
     expect(await item(2)).toHaveTextContent('NEW');
     await act(() => queryClient.refetchQueries({ queryKey: ['upscaled-images', 'image-1'] }));
+    expect(await item(2)).toHaveTextContent('NEW');
+    expect(await item(1)).not.toHaveTextContent('NEW');
+  });
+
+  test('is on new results also where the clock of the computer is ahead', async () => {
+    learnServerClock(new Date(hours(-3)).toUTCString());
+    onTestFinished(() => learnServerClock(new Date().toUTCString()));
+    const api = withResult();
+    api.upscaled = [aResult({ imageId: 'old', factor: 2, createdAt: hours(-4) })];
+    const { unmount } = open(api);
+    await item(1);
+    unmount();
+    api.upscaled = [...api.upscaled, aResult({ imageId: 'new', factor: 4, createdAt: hours(-2.9) })];
+    open(api);
     expect(await item(2)).toHaveTextContent('NEW');
     expect(await item(1)).not.toHaveTextContent('NEW');
   });

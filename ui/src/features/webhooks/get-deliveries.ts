@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import { deliveriesKey } from '@/lib/query-keys';
+import { serverNow } from '@/lib/server-clock';
 import { webhookTexts } from './texts';
 
 /** How often to look while something is on its way. */
@@ -23,7 +24,7 @@ const deliveriesQuery = (webhookId: string) =>
     refetchInterval: ({ state }) => {
       const newest = state.data?.pages[0]?.deliveries ?? [];
       const isSoon = (time: string | null | undefined) =>
-        time != null && Date.parse(time) < Date.now() + SOON_MS;
+        time != null && Date.parse(time) < serverNow() + SOON_MS;
       return newest.some(({ nextAttemptAt }) => isSoon(nextAttemptAt)) && POLL_MS;
     },
     meta: { failure: webhookTexts.deliveriesFailedToast },
