@@ -214,19 +214,42 @@ describe('interruptions of a batch', () => {
   test('shows why a file failed, and retries it alone', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     server.use(
+      http.post('*/api/images/upload', () => HttpResponse.json({ detail: 'Not today' }, { status: 403 }), {
+        once: true,
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    expect(rowOf('one.png')).toHaveTextContent('Not today');
+    await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(runs(api)).toHaveLength(2);
+  });
+
+  test('offers no retry where the same file would fail again', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    server.use(
       http.post(
         '*/api/images/upload',
         () => HttpResponse.json({ detail: 'The file is damaged' }, { status: 422 }),
         { once: true },
       ),
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        () => {
+          const failure = { code: 'image_without_subject', detail: 'There is no subject' };
+          return HttpResponse.json(api.startJob({ tool: 'remove-background', state: 'failed', failure }), {
+            status: 202,
+          });
+        },
+        { once: true },
+      ),
     );
-    await choose([aFile('one.png'), aFile('two.png')]);
-    await start(2);
-    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
-    expect(rowOf('one.png')).toHaveTextContent('The file is damaged');
-    await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
-    expect(await screen.findByText('2 of 2 done')).toBeVisible();
-    expect(runs(api)).toHaveLength(2);
+    await choose([aFile('one.png'), aFile('two.png'), aFile('three.png')]);
+    await start(3);
+    expect(await screen.findByText('1 of 3 done · 2 failed')).toBeVisible();
+    expect(screen.queryByRole('button', { name: /Retry/ })).toBeNull();
   });
 
   test('retries with the same key after lost responses', async () => {

@@ -15,7 +15,7 @@ import { BatchPlan, countImages, priceOf } from './batch-plan';
 import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
-import { type Batch, type BatchItem, closeBatch, updateBatch } from './batch-store';
+import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch } from './batch-store';
 
 type BatchPanelProps = {
   tool: EditingTool;
@@ -66,9 +66,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   }
 
   function retryAll() {
-    for (const item of items) {
-      if (['failed', 'unpaid', 'canceled'].includes(item.state.kind)) runner.retry(item);
-    }
+    for (const item of items.filter(canRetry)) runner.retry(item);
   }
 
   function close() {

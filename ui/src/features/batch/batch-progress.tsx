@@ -7,7 +7,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { formatNumber, plural, t } from '@/lib/translate';
-import { type Batch, type BatchItem, isFinished, isUnsent } from './batch-store';
+import { type Batch, type BatchItem, canRetry, isFinished, isUnsent } from './batch-store';
 import { resultNames } from './file-names';
 
 const loadZip = () => import('./zip');
@@ -30,7 +30,7 @@ export function BatchProgress(props: BatchProgressProps) {
   const count = (kind: BatchItem['state']['kind']) =>
     accepted.filter(({ state }) => state.kind === kind).length;
   const isAllFinished = accepted.every(isFinished);
-  const retryable = count('failed') + count('unpaid') + count('canceled');
+  const retryable = items.filter(canRetry).length;
   const cancel = useMutation({
     mutationFn: onCancelAll,
     onError: () => notifyError(t('Failed to cancel all runs, try again later')),

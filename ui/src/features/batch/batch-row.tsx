@@ -5,7 +5,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { plural, t } from '@/lib/translate';
-import type { BatchItem, ItemState } from './batch-store';
+import { type BatchItem, canRetry, type ItemState } from './batch-store';
 
 /** Large enough for a thumb on small screens. */
 const thumb = 'max-sm:min-h-11';
@@ -65,7 +65,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
         </span>
       </span>
       <span className="flex shrink-0 justify-end sm:w-20">
-        {(state.kind === 'failed' || state.kind === 'unpaid' || state.kind === 'canceled') && (
+        {canRetry(item) && (
           <Button
             variant="secondary"
             size="sm"

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool } from '@/features/catalog/tool';
 import { secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
-import { ApiError, api, isProblem, unwrap } from '@/lib/api-client';
+import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
@@ -184,7 +184,7 @@ class BatchRunner {
     if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
     const isFreeUsed = error instanceof ApiError && error.detail === 'Free Exists';
     const reason = isFreeUsed ? t(this.tool.texts.freeExists) : failureText(error);
-    this.set(item, { state: { kind: 'failed', reason } });
+    this.set(item, { state: { kind: 'failed', reason, isFinal: isFreeUsed || isVerdict(error) } });
   }
 
   /** If the credits do not cover one item, they do not cover the next. Started jobs continue. */
@@ -239,7 +239,11 @@ function itemState(job: Job): ItemState {
   if (state === 'done') return endState(job.results[0]);
   if (state === 'cancelled') return { kind: 'canceled' };
   if (state === 'failed')
-    return { kind: 'failed', reason: failure ? problemText(failure) : t('The run failed') };
+    return {
+      kind: 'failed',
+      reason: failure ? problemText(failure) : t('The run failed'),
+      isFinal: failure?.code.startsWith('image_'),
+    };
   if (state === 'queued') return { kind: 'queued', position: position ?? null, etaSeconds };
   return {
     kind: 'running',

@@ -43,7 +43,8 @@ export type ItemState =
   | { kind: 'queued'; position: number | null; etaSeconds: number | null }
   | { kind: 'running'; fraction: number | null; count: Count | null; etaSeconds: number | null }
   | { kind: 'done'; result: Result }
-  | { kind: 'failed'; reason: string }
+  /** `isFinal`: the same file would fail again. */
+  | { kind: 'failed'; reason: string; isFinal?: boolean }
   | { kind: 'canceled' }
   /** Not started: not enough credits. */
   | { kind: 'unpaid' };
@@ -76,6 +77,12 @@ export function closeBatch(tool: ToolName) {
 /** Whether the item would be lost if the page were closed now. */
 export function isUnsent({ image, state: { kind } }: BatchItem): boolean {
   return ['waiting', 'uploading', 'paused'].includes(kind) || (kind === 'unpaid' && !image);
+}
+
+/** Whether the user can try the item again. */
+export function canRetry({ state }: Pick<BatchItem, 'state'>): boolean {
+  if (state.kind === 'failed') return !state.isFinal;
+  return state.kind === 'unpaid' || state.kind === 'canceled';
 }
 
 /** Whether the item stays as it is unless the user retries it. */
