@@ -35,6 +35,8 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_TIME: Duration = Duration::from_mins(15);
 /// The longest pause between two tries.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The pause between two tries of a command to connect.
+const CONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// The server ends a statement after this time, a wait for a lock sooner, and a session that holds locks without doing
 /// anything as well. It closes the connection of a client whose machine or network is gone within two minutes, not hours;
 /// over a Unix socket the keepalives do nothing.
@@ -116,24 +118,30 @@ pub fn is_unavailable(error: &DatabaseError) -> bool {
     }
 }
 
-/// Creates a pool for a command, and connects. Waits up to five seconds for a server that is starting or has no connection
-/// left.
+/// Creates a pool for a command, once the server takes connections. Waits up to five seconds for a server that is starting
+/// or has no connection left.
 ///
 /// # Errors
 /// Why the server refuses, or cannot be reached.
 pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let pool = pool(config)?;
-    match pool.acquire().await {
-        // The pool does not say why it could not connect.
-        Err(sqlx::Error::PoolTimedOut) => {
-            let options = pool.connect_options();
-            let connection =
-                within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await?;
-            connection.close().await?;
+    let options = pool.connect_options();
+    let deadline = Instant::now() + ACQUIRE_TIMEOUT;
+    // Not through the pool, which would not say why it cannot connect.
+    while let Err(error) = within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await
+    {
+        if is_misconfigured(&error) || !is_unavailable(&error) || Instant::now() > deadline {
+            return Err(error.into());
         }
-        acquired => drop(acquired?),
+        tokio::time::sleep(CONNECT_PAUSE).await;
     }
     Ok(pool)
+}
+
+/// Whether the server knows no such user, password, or database. Services wait for that, too; a person should read it.
+fn is_misconfigured(error: &DatabaseError) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default();
+    code.starts_with("28") || code == "3D000"
 }
 
 /// Creates a pool. The first query connects, so the server need not run yet.

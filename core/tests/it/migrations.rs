@@ -1,6 +1,6 @@
 //! Migrations that build indexes concurrently, outside of a transaction; and databases that are not ready.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use retouch_core::config::DatabaseConfig;
@@ -88,6 +88,25 @@ async fn a_database_that_refuses_the_sign_in_or_has_another_name_is_unavailable(
 }
 
 #[sqlx::test(migrations = false)]
+async fn a_command_says_at_once_that_its_settings_are_wrong(
+    _: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    for (wrong, reason) in [
+        (database.clone().database("nowhere"), "\"nowhere\" does not exist"),
+        (database.username("nobody"), "\"nobody\" does not exist"),
+    ] {
+        let url = wrong.to_url_lossy();
+        let config =
+            DatabaseConfig { database_url: url.as_str().parse().unwrap(), database_connections: 1 };
+        let start = Instant::now();
+        let refused = db::connected_pool(&config).await.unwrap_err();
+        assert!(with_causes(refused.as_ref()).contains(reason), "{refused:#}");
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    }
+}
+
+#[sqlx::test(migrations = false)]
 async fn a_command_waits_for_a_server_that_is_starting(
     _: PgPoolOptions,
     database: PgConnectOptions,
@@ -106,9 +125,13 @@ async fn a_command_waits_for_a_server_that_is_starting(
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let listener = TcpListener::bind(address).await.unwrap();
-        let (mut client, _) = listener.accept().await.unwrap();
-        let mut server = TcpStream::connect(server).await.unwrap();
-        tokio::io::copy_bidirectional(&mut client, &mut server).await
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = TcpStream::connect(&server).await.unwrap();
+            tokio::spawn(
+                async move { tokio::io::copy_bidirectional(&mut client, &mut server).await },
+            );
+        }
     });
     db::ping(&db::connected_pool(&config).await.unwrap()).await.unwrap();
 }
