@@ -36,7 +36,7 @@ const CANCELED_TOGETHER: i64 = 50;
 /// only the caller can compute, for twelve months, so that the same person's next account gets no free credits.
 ///
 /// Images, results, masks and prompts are erased, and their objects doomed, in batches that nobody waits for. The
-/// first batch is erased before this returns, which is all of an ordinary account; the janitor erases the others.
+/// first batch, which is all that an ordinary account has, is erased before this returns; the janitor erases the others.
 ///
 /// Submitting, finishing, ordering and uploading lock the user's row first, so a concurrent operation either
 /// completes first or finds no account.

@@ -170,7 +170,7 @@ impl fmt::Display for Finding {
 const INTERVAL: Duration = Duration::from_hours(1);
 /// How long erasing the data of a deleted account may take.
 const ERASURE_HOURS: i32 = 1;
-/// Jobs, orders, or users that one statement looks through.
+/// Jobs, orders, or users that one statement reads.
 const PAGE: i64 = 5000;
 
 /// Checks the books if no process has within the last hour. Returns the findings; `None` if no audit was due, or
@@ -225,7 +225,7 @@ pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Checks that each done paid job has exactly one debit, of its price and from its owner, and no other job any.
+/// Checks that each done paid job has exactly one debit, of its price and from its owner, and that no other job has any.
 async fn debits(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state, j.cost, -l.amount as debited
@@ -250,7 +250,7 @@ async fn debits(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>
     Ok(findings.collect())
 }
 
-/// Checks that each done job has one result unless it was deleted, and no other job any.
+/// Checks that each done job has one result unless it was deleted, and that no other job has any.
 async fn results(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state = 'done' as "is_done!"

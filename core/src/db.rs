@@ -37,9 +37,8 @@ const RETRY_TIME: Duration = Duration::from_mins(15);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two tries of a command to connect.
 const CONNECT_PAUSE: Duration = Duration::from_millis(200);
-/// The server ends a statement after this time, a wait for a lock sooner, and a session that holds locks without doing
-/// anything as well. It closes the connection of a client whose machine or network is gone within two minutes, not hours;
-/// over a Unix socket the keepalives do nothing.
+/// The server ends statements, waits for locks, and idle transactions after these times. It closes the connection of a
+/// client whose machine or network is gone within two minutes, not hours; over a Unix socket, keepalives have no effect.
 const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
                                set idle_in_transaction_session_timeout = '60s'; \
                                set tcp_keepalives_idle = 60; set tcp_keepalives_interval = 15; \
@@ -59,7 +58,7 @@ pub async fn within<T, E: From<sqlx::Error>>(
     within_time(CALL_TIMEOUT, call).await
 }
 
-/// Waits for `call` for up to `limit`. Otherwise same as [`within`].
+/// Waits for `call` for up to `limit`. Otherwise the same as [`within`].
 ///
 /// # Errors
 /// [`DatabaseError::Io`] after the timeout.
@@ -122,7 +121,7 @@ pub fn is_unavailable(error: &DatabaseError) -> bool {
 /// or has no connection left.
 ///
 /// # Errors
-/// Why the server refuses, or cannot be reached.
+/// If the server refuses the connection or cannot be reached.
 pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let pool = pool(config)?;
     let options = pool.connect_options();
@@ -179,10 +178,10 @@ async fn set_timeouts(connection: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::raw_sql(SERVER_TIMEOUTS).execute(connection).await.map(drop)
 }
 
-/// Pings the server, and puts another connection in the place of one that fell silent.
+/// Pings the server, and replaces a connection that fell silent.
 ///
-/// The pool could not close a silent one: over TLS, sqlx waits for the server's goodbye (sqlx 0.9.0,
-/// `RustlsSocket::poll_shutdown`), so the place would be lost. Dropping a connection closes it without a word.
+/// The pool could not close a silent one: over TLS, sqlx waits for the server's closing message (sqlx 0.9.0,
+/// `RustlsSocket::poll_shutdown`), so its place in the pool would be lost. Dropping a connection closes it at once.
 async fn ping_or_replace(
     connection: &mut PgConnection,
     options: &PgConnectOptions,
@@ -221,7 +220,7 @@ pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Po
     begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
 
-/// Applies the missing migrations. Safe to run from several processes at once. Leaves a database alone that a newer
+/// Applies the missing migrations. Safe to run from several processes at once. Does nothing on a database that a newer
 /// version has migrated.
 pub async fn migrate(pool: &PgPool) -> anyhow::Result<()> {
     migrate_with(pool, &MIGRATOR).await

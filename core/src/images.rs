@@ -2,7 +2,7 @@
 //! whose objects it shares.
 //!
 //! Images of visitors, and those that a user's program sends for one run, expire after an hour. They are deleted with
-//! their results once these are an hour old, too.
+//! their results once these are an hour old as well.
 
 mod delete;
 mod from_result;

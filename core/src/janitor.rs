@@ -32,7 +32,7 @@ use crate::{accounts, db, images, jobs, orders, webhooks, with_causes, workers};
 
 /// The interval between rounds.
 const ROUND: Duration = Duration::from_secs(10);
-/// The interval between checks whether the hourly tasks are due.
+/// How often to check whether the hourly tasks are due.
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
 /// How often one of the processes runs the hourly tasks, and looks for orphans.
 const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
@@ -191,7 +191,7 @@ fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
 /// object if a row refers to it. Returns the number of deleted objects.
 ///
 /// # Errors
-/// If the store did not delete some objects: the last reason. These objects are put off for [`storage::DOOMED_RETRY`],
+/// If the store did not delete some objects: the last reason. These objects are postponed by [`storage::DOOMED_RETRY`],
 /// so that they do not hold up the others.
 pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<usize> {
     let (mut deleted, mut failure) = (0, None);

@@ -1,5 +1,5 @@
-//! What an older backup has brought back: accounts, images, results, API keys and webhooks that people had deleted, and
-//! webhooks as they were before a change. The database from before the restore still knows.
+//! Finds what the restore of a backup brought back: accounts, images, results, API keys and webhooks that people had
+//! deleted, and webhooks as they were before a change. The database from before the restore has the record.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +31,7 @@ pub struct BroughtBack {
     pub changed_webhooks: Vec<Settings>,
 }
 
-/// Compares this database with the lost one. What came after the lost one was last in use is not in it, and counts as new.
+/// Compares this database with the lost one. Rows from after the lost one was last in use are not in it, and count as new.
 pub async fn brought_back(pool: &PgPool, lost: &PgPool) -> sqlx::Result<BroughtBack> {
     let until = sqlx::query_scalar!("select seen_at from reachability").fetch_one(lost).await?;
     let accounts = accounts(pool, lost).await?;

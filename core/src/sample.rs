@@ -1,5 +1,5 @@
-//! Samples: a small part of a picture, upscaled by the model for paid runs so that somebody can compare before paying.
-//! Nothing of it is stored or charged.
+//! Samples: a small part of a picture, upscaled by the model for paid runs so that people can compare before they pay.
+//! Nothing is stored or charged.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

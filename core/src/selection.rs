@@ -1,4 +1,4 @@
-//! Click to select: what the API asks a worker, and what the worker answers. Nothing of it is stored or charged.
+//! Click to select: what the API asks a worker, and what the worker answers. Nothing is stored or charged.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -356,7 +356,7 @@ pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> s
 /// When the janitor tries again to delete an object that the store did not delete.
 pub(crate) const DOOMED_RETRY: Duration = Duration::from_mins(5);
 
-/// Puts doomed keys off until [`DOOMED_RETRY`] from now.
+/// Postpones doomed keys by [`DOOMED_RETRY`].
 pub(crate) async fn postpone_doomed(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!(
         "update doomed_objects set since = now() + $2 where object_key = any($1)",

@@ -19,7 +19,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const CLAIM_MARGIN: Duration = Duration::from_secs(1);
 
 /// Returns how long a claim may take. [`CLAIM_MARGIN`] later, this process holds the job or will never know of it. A lease of
-/// at least 6 s then lasts long enough to give the job back.
+/// at least 6 s then lasts long enough to return the job to the queue.
 pub fn claim_timeout(lease: Duration) -> Duration {
     (lease / 3).clamp(Duration::from_secs(2), db::CALL_TIMEOUT)
 }

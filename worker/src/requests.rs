@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How often a worker announces that it answers.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
-/// The pause after Redis failed, and while there is no model.
+/// The pause after a failure of Redis, and while there is no model.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers requests of one kind.

@@ -21,7 +21,7 @@ pub struct Settings {
     pub tile_memory_bytes: u64,
 }
 
-/// What a tool has made of a picture, besides the PNG.
+/// The output of a tool, besides the PNG.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The result's copies for lists and screens.

@@ -32,8 +32,8 @@ pub struct Watchdog {
     pub stall_timeout: Duration,
     /// The health file for [`check`]; `None` writes none.
     pub health_file: Option<PathBuf>,
-    /// Whether the process serves. Before that it writes no health file, so that whoever waits for a start waits for its
-    /// models.
+    /// Whether the process serves. Before that it writes no health file, so that it counts as started only once its models
+    /// are loaded.
     pub is_ready: Arc<AtomicBool>,
 }
 
@@ -118,7 +118,7 @@ pub fn end(reason: &str) -> ! {
 /// Checks that the process which writes this health file is alive and working.
 ///
 /// # Errors
-/// If it is not; the text says what was found.
+/// If it is not; the text says why.
 pub fn check(health_file: &Path, now: SystemTime) -> anyhow::Result<()> {
     let path = health_file.display();
     let written = fs::metadata(health_file).and_then(|about| about.modified());

@@ -1,8 +1,8 @@
 //! Erasing what a deleted account leaves, in batches: pictures, results, jobs and prompts.
 //!
-//! The deletion itself puts the account on a list. Whoever erases a batch locks its line there, so batches of one
-//! account never run at once; the last batch takes the line away. A process that dies leaves the line, and the
-//! janitor of any worker continues from it.
+//! The deletion itself puts the account on a list. Erasing a batch locks the account's entry there, so batches of one
+//! account never run at the same time; the last batch removes the entry. If the process dies, the entry stays, and the
+//! janitor of any worker continues.
 
 use sqlx::PgPool;
 

@@ -1,7 +1,7 @@
 //! Everything stored about a person, in pages, so that exporting an account of any size needs little memory.
 //!
 //! Each page starts after the last row of the page before, found in an index. Ids and times ascend, so rows added
-//! meanwhile come at the end and no row comes twice.
+//! meanwhile appear at the end, and no row appears twice.
 
 use sqlx::PgPool;
 

@@ -4,7 +4,7 @@ use sqlx::PgExecutor;
 
 use crate::UserId;
 
-/// What an account stores: images and results, also those that expire, and the Content Credentials of images. Thumbnails do
+/// What an account stores: images and results, including those that expire, and the Content Credentials of images. Thumbnails do
 /// not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
@@ -14,7 +14,7 @@ pub struct Stored {
     pub pictures: i64,
 }
 
-/// How much an account may store. Results count, but are never refused: only an upload is.
+/// How much an account may store. Results count, but only uploads are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// The greatest size in bytes; `None` for no limit.

@@ -18,7 +18,7 @@ use crate::{Attempt, JobId, WorkerId, db, storage};
 /// Renews the leases that `worker` still holds on `jobs` and returns those jobs. The others were canceled or
 /// claimed by another worker and must be stopped.
 ///
-/// A job whose row is locked keeps its lease as it is: whoever cancels it, and hangs, must not cost the worker its other
+/// A job whose row is locked keeps its lease unchanged: a cancellation that hangs must not cost the worker its other
 /// leases. The sweeper skips locked rows, too.
 pub async fn renew(
     pool: &PgPool,
@@ -63,12 +63,12 @@ pub async fn hand_back(
     Ok(handed.rows_affected() == 1)
 }
 
-/// Requeues jobs whose lease `worker` has without running them: the answer to its claim was lost, or the database was away
-/// when the attempt ended. These are the jobs that were claimed or renewed more than `age` ago, which must be longer than a claim
-/// may take, and for which `is_held`, called after they were read, returns false. Like an outage, this uses up no attempt and
-/// makes no job a suspect, because the worker lives.
+/// Requeues jobs whose lease `worker` holds without running them: the answer to its claim was lost, or the database was
+/// unavailable when the attempt ended. These are the jobs that were claimed or renewed more than `age` ago, which must be
+/// longer than a claim may take, and for which `is_held`, called after they were read, returns false. Like an outage, this
+/// uses up no attempt and makes no job a suspect, because the worker lives.
 ///
-/// A job whose row is locked waits for the next call: whoever cancels it, and hangs, must not hold up the worker's renewals.
+/// A job whose row is locked waits for the next call: a cancellation that hangs must not hold up the worker's renewals.
 pub async fn release_unknown(
     pool: &PgPool,
     worker: WorkerId,
@@ -128,7 +128,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Logs and counts them. The first sweep without any makes the counters appear at 0, so that the next ones show as an
+    /// Logs and counts them. The first sweep that finds none makes the counters appear at 0, so that later jobs show as an
     /// increase.
     pub fn report(&self) {
         for job in &self.requeued {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{JobId, UserId, db};
 
-/// Begins the idempotency keys of operators' retries; the id of the failed job follows.
+/// The prefix of the idempotency keys of operators' retries; the id of the failed job follows.
 pub(super) const RETRY_KEY: &str = "retry of ";
 
 /// Which failed jobs to list or retry.
@@ -54,7 +54,7 @@ pub async fn recent(pool: &PgPool, owner: UserId, limit: i64) -> sqlx::Result<Ve
     Ok(jobs)
 }
 
-/// Why a job was not redriven.
+/// Why a job was not retried.
 #[derive(Debug, thiserror::Error)]
 pub enum RedriveError {
     /// The job does not exist.
@@ -82,7 +82,7 @@ impl From<sqlx::Error> for RedriveError {
 
 /// Submits a failed job again, as a new job of the same owner at the same price.
 ///
-/// The failed job stays as it is. Redriving it twice returns the same new job.
+/// The failed job stays as it is. Retrying it twice returns the same new job.
 pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveError> {
     let failed = get(pool, job).await?.ok_or(RedriveError::NoSuchJob)?;
     if failed.state != JobState::Failed {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{Id, db};
 
-/// Marks the id of somebody who took the right once.
+/// Marks the id of one holder of the right.
 enum Holder {}
 
 /// Runs `work` with the right to run suspects; `None` if another worker has the right.

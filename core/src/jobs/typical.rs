@@ -24,7 +24,7 @@ pub struct TypicalTime {
 }
 
 /// Returns the typical time of each model among the last 40 runs of each tool and tier whose results exist. Looks at no more
-/// than 200 runs: people may have deleted the results of very many.
+/// than 200 runs: people may have deleted the results of very many runs.
 pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
     let (mut tools, mut tiers) = (Vec::new(), Vec::new());
     for tool in ToolName::ALL {

@@ -155,7 +155,7 @@ async fn balance(
         (false, false) => "paid",
     };
     sqlx::query!(
-        // The clock, not the start of the transaction: it has waited for holds. What runs do not hold now was spent.
+        // The clock, not the start of the transaction: it has waited for holds. Credits that runs do not hold now were spent.
         "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4,
                            missing_since = case when $3 > 0 then clock_timestamp() else missing_since end,
                            credits_held = least(

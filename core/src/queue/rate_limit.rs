@@ -68,7 +68,7 @@ pub enum Verdict {
 }
 
 impl Queue {
-    /// Counts `calls` under `name`, or takes them back if negative.
+    /// Counts `calls` under `name`; a negative number undoes earlier calls.
     pub async fn count(&self, name: &str, rate: Rate, calls: i32) -> Result<Verdict, QueueError> {
         let used: RedisResult<u64> = redis::cmd("EVAL")
             .arg(COUNT)

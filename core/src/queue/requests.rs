@@ -2,7 +2,7 @@
 //! and a list for each reply.
 //!
 //! A request names its deadline on the clock of the Redis server, so that a worker drops one whose caller has gone. A
-//! request that is lost with Redis or with a worker is simply made again by the person who waits for it.
+//! request that is lost with Redis or with a worker is repeated by the person who is waiting for it.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const BLOCK: Duration = Duration::from_secs(1);
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 /// The most requests of a kind that may wait; more are refused.
 pub const MAX_WAITING: usize = 64;
-/// How long requests and replies are kept that nobody reads, in seconds.
+/// How long unread requests and replies are kept, in seconds.
 const KEPT_SECS: i64 = 60;
 /// How long a worker's announcement is valid; workers renew it several times in that time.
 const ANNOUNCED_SECS: u64 = 6;

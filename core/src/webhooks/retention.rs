@@ -33,7 +33,7 @@ pub async fn delete_old(pool: &PgPool) -> sqlx::Result<u64> {
     Ok(deleted)
 }
 
-/// Returns the next webhook of which there are deliveries.
+/// Returns the next webhook that has deliveries.
 async fn webhook_after(pool: &PgPool, webhook: Option<Uuid>) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar!(
         "select webhook_id from webhook_deliveries where webhook_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)

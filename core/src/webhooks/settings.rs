@@ -39,7 +39,7 @@ pub(crate) async fn all(pool: &PgPool) -> sqlx::Result<Vec<Settings>> {
     .await
 }
 
-/// Makes a webhook what it was in the other database. Ends its waiting deliveries if it is off.
+/// Gives a webhook the settings it had in the other database. Ends its waiting deliveries if it is off.
 pub async fn copy(pool: &PgPool, settings: &Settings) -> sqlx::Result<()> {
     let mut tx = db::begin(pool).await?;
     sqlx::query!(

@@ -187,7 +187,7 @@ fn sampler(runner: &JobRunner) -> Sampler {
 /// How often a change of what is loaded is reported, at most.
 const LOADS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reports which models are loaded, whenever one gave way to another.
+/// Reports which models are loaded, whenever one gives way to another.
 async fn report_loads(registry: Arc<Registry>, worker: Arc<watch::Sender<Worker>>) {
     let mut changes = registry.memory().changes();
     while changes.changed().await.is_ok() {

@@ -21,7 +21,7 @@ pub enum JobError {
     Model(#[from] LoadError),
     #[error("database: {0}")]
     Database(#[from] DatabaseError),
-    /// The database can be reached, but does not take the result.
+    /// The database can be reached, but rejects the result.
     #[error("the database refused the result: {0}")]
     Refused(DatabaseError),
     #[error("Content Credentials: {0}")]

@@ -99,7 +99,7 @@ pub(super) fn source(seal: Option<&PngSeal>) -> Option<String> {
     seal.map(|seal| seal.source().uri())
 }
 
-/// Marks thumbnail and preview of a result, if the result is marked.
+/// Marks the thumbnail and the preview of a result, if the result is marked.
 pub(super) fn mark_copies(
     mark: Option<&CopyMark>,
     copies: EncodedCopies,

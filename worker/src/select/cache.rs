@@ -6,7 +6,7 @@ use retouch_core::ImageId;
 
 use super::known::Known;
 
-/// A picture that nobody has clicked for this long is forgotten.
+/// A picture that nobody has clicked for this long is dropped from the cache.
 const IDLE: Duration = Duration::from_mins(10);
 
 /// The pictures that were clicked last.
@@ -39,8 +39,8 @@ impl Cache {
         Some(self.entries.remove(at).known)
     }
 
-    /// Forgets the pictures that were used longest ago until there is room for `bytes`. A picture that needs more than
-    /// the capacity gets all of it.
+    /// Drops the least recently used pictures until there is room for `bytes`. A picture that needs more than the capacity
+    /// gets all of it.
     pub fn make_room(&mut self, bytes: u64) {
         while !self.entries.is_empty() && self.bytes() + bytes > self.capacity_bytes {
             self.entries.remove(0);
@@ -53,7 +53,7 @@ impl Cache {
         self.entries.push(Entry { image, known, used_at: Instant::now() });
     }
 
-    /// Forgets the pictures that nobody has used for a while.
+    /// Drops the pictures that nobody has used for a while.
     pub fn forget_idle(&mut self) {
         self.entries.retain(|entry| entry.used_at.elapsed() < IDLE);
     }

@@ -17,7 +17,7 @@ use crate::tools::ToolError;
 
 /// The tiers whose model for Remove Background selects: the first that is bound. Free runs have the faster model.
 const TIERS: [Tier; 3] = [Tier::Free, Tier::Visitor, Tier::Paid];
-/// A subject below this confidence is not one.
+/// A finding below this confidence does not count as a subject.
 const MIN_CONFIDENCE: f32 = 0.45;
 /// Around a click that is on no subject of the whole picture, squares of these shares of its longer side are searched.
 const SQUARES: [f32; 2] = [0.5, 0.25];
@@ -90,7 +90,7 @@ impl Models {
         self.registry.selector().await.map_err(|error| ToolError::Model(error.to_string()))
     }
 
-    /// Returns roughly what is wanted.
+    /// Returns a rough selection of what is wanted.
     async fn prior(&self, known: &mut Known, wanted: &Wanted) -> Result<Prior, ToolError> {
         let is_pointed = !wanted.marks.positive.is_empty() || wanted.marks.area.is_some();
         if is_pointed

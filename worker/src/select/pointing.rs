@@ -13,7 +13,7 @@ use super::known::Known;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 
-/// Returns roughly what `marks` point at.
+/// Returns a rough selection of what `marks` point at.
 ///
 /// # Errors
 /// See [`ToolError`].

@@ -77,7 +77,7 @@ impl FixModels {
 pub struct Fixed {
     /// The result: a PNG of the input's upright size.
     pub png: Bytes,
-    /// What else was made.
+    /// The output besides the PNG.
     pub made: Made,
     /// The model that ran, or both if two ran.
     pub model: ModelIdentity,

@@ -16,7 +16,7 @@ use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::icc;
 use retouch_pixels::result;
 
-/// A subject has at least one pixel in so many that is half opaque or more. In a picture of 12 megapixels that is a square
+/// Of so many pixels, a subject has at least one that is half opaque or more. In a picture of 12 megapixels that is a square
 /// of 35 pixels a side.
 const PIXELS_PER_SUBJECT: usize = 10_000;
 
@@ -44,7 +44,7 @@ fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
 /// model.
 ///
 /// # Errors
-/// [`ToolError::NoSubject`] if hardly a pixel of the cutout would be visible; otherwise see [`ToolError`].
+/// [`ToolError::NoSubject`] if hardly any pixel of the cutout would be visible; otherwise see [`ToolError`].
 pub async fn remove_background(
     input: Bytes,
     model: &ModelHandle,

@@ -105,7 +105,7 @@ pub async fn clarify(
     Ok((crop, clarified, ran))
 }
 
-/// Repeats the last pixels of R, G, B, so that a picture of `from` (width, height) gets the size `to`, which is no smaller.
+/// Repeats the last pixels of R, G, B, so that a picture of `from` (width, height) gets the size `to`, which is at least as large.
 fn with_sides(rgb: &[u8], from: (u32, u32), to: (u32, u32)) -> Vec<u8> {
     if from == to {
         return rgb.to_vec();

@@ -26,7 +26,7 @@ pub(super) struct Plan {
     max_rows: u32,
 }
 
-/// What is computed of a picture at once: some of its rows, in tiles side by side.
+/// The part of a picture that is computed at once: some of its rows, in tiles side by side.
 #[derive(Clone, Debug)]
 pub(super) struct BandPlan {
     /// The input rows, those shared with the next band included.
