@@ -73,7 +73,7 @@ pub struct ModelArgs {
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
-    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares every convolution anew
+    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares each convolution again for every new shape
     /// when the shape of its input changes [default: true on a GPU]
     #[arg(long, env = "RETOUCH_FEW_SHAPES", value_name = "BOOL")]
     pub few_shapes: Option<bool>,

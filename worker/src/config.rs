@@ -22,7 +22,7 @@ pub struct ServeConfig {
     /// The memory for the pictures of all running jobs together, in MiB, without models.
     #[arg(long, env = "RETOUCH_PICTURE_MEMORY_MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub picture_memory_mib: u32,
-    /// The memory for pictures that people select in, in MiB, besides that of jobs; 0 turns click to select off.
+    /// The memory for click to select, in MiB, in addition to that of jobs; 0 turns it off.
     #[arg(long, env = "RETOUCH_SELECT_MEMORY_MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=1_048_576))]
     pub select_memory_mib: u32,
     /// How long a worker may be silent before its jobs go back to the queue, in seconds.

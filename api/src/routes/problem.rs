@@ -23,7 +23,7 @@ pub struct Problem {
     /// The status.
     #[schema(example = 402)]
     pub status: u16,
-    /// A sentence for people. Programs may match on `Free Exists`.
+    /// A sentence for people, whose wording may change. Programs use `code`.
     #[schema(example = "Not enough credits")]
     pub detail: String,
     /// Why a run failed or was refused, for programs, e.g. `image_unreadable`.

@@ -43,7 +43,7 @@ pub async fn with_suspect_right<T>(
         holder,
     );
     if let Err(error) = db::within(given_back.execute(pool)).await {
-        tracing::warn!(%error, "Cannot give back the right to run suspects; it expires in {lease:?}");
+        tracing::warn!(%error, "Cannot release the right to run suspects; it expires in {lease:?}");
     }
     Ok(Some(outcome))
 }

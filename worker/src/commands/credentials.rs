@@ -34,7 +34,7 @@ impl Show {
         for path in &self.files {
             let name = path.display();
             let file = fs::read(path).with_context(|| name.to_string())?;
-            ensure!(Format::of(&file).is_some(), "{name} is no PNG, JPEG, WebP, HEIC, or AVIF");
+            ensure!(Format::of(&file).is_some(), "{name} is not a PNG, JPEG, WebP, HEIC, or AVIF");
             let report = verifier.read(&file);
             invalid += usize::from(report.state == State::Invalid);
             print!("{name}\n{}", described(&report));

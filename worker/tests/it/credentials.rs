@@ -276,5 +276,5 @@ fn the_command_line_marks_results_and_shows_marks() {
     assert!(said.contains("assertion.dataHash.mismatch"), "{said}");
     fs::write(&fixed, b"no picture").unwrap();
     let (is_good, said) = run(&["credentials", &fixed]);
-    assert!(!is_good && said.contains("is no PNG, JPEG, WebP, HEIC, or AVIF"), "{said}");
+    assert!(!is_good && said.contains("is not a PNG, JPEG, WebP, HEIC, or AVIF"), "{said}");
 }

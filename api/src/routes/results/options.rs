@@ -65,7 +65,7 @@ pub struct GradientOption {
     from: String,
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     to: String,
-    /// The direction in degrees, clockwise; 0 is upwards.
+    /// The direction in degrees, clockwise; 0 is up.
     #[schema(minimum = 0, maximum = 359)]
     angle: f64,
 }

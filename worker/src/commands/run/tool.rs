@@ -62,7 +62,7 @@ pub struct RunArgs {
     /// Pictures in flight, if there are several: one is decoded while the model runs on another.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     in_flight: u16,
-    /// What happens to what the camera wrote into the picture: date, camera, author, place (EXIF).
+    /// Whether the result keeps the EXIF data of the picture: date, camera, author, place.
     #[arg(long, value_enum, default_value = "strip")]
     metadata: Metadata,
     #[command(flatten)]
