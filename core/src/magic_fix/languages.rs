@@ -17,7 +17,7 @@ const SPACED: [Words; 4] = [GERMAN, SPANISH, FRENCH, PORTUGUESE];
 /// Returns the mode that a prompt means in one of these languages; `None` if no verb is recognized.
 pub(super) fn mode_of(text: &str) -> Option<FixMode> {
     let plain = folded(text);
-    german_away(text, &plain).or_else(|| spaced(&plain)).or_else(|| unspaced(&plain))
+    german_split(text, &plain).or_else(|| spaced(&plain)).or_else(|| unspaced(&plain))
 }
 
 /// Applies the table in [`super`]. `asks` says whether the prompt's verb is in a list, `has` whether a word of it is
@@ -99,8 +99,9 @@ fn unspaced(plain: &str) -> Option<FixMode> {
     )
 }
 
-/// Recognizes "mach das Auto weg" and "lass den Mann verschwinden". A path is a "Weg".
-fn german_away(text: &str, plain: &str) -> Option<FixMode> {
+/// Recognizes verbs of two parts: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder her". A path
+/// is a "Weg".
+fn german_split(text: &str, plain: &str) -> Option<FixMode> {
     let words = split(plain);
     let start = words.iter().take_while(|word| GERMAN.courtesy.contains(&word.as_str())).count();
     let [verb, .., before, last] = &words[start..] else { return None };
@@ -108,35 +109,53 @@ fn german_away(text: &str, plain: &str) -> Option<FixMode> {
         ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
     let goes = match last.as_str() {
         "weg" => words_of(text).last() == Some(&"weg") && !is_article,
-        "verschwinden" => true,
+        "verschwinden" | "raus" => true,
+        "her" if before == "wieder" => {
+            return ["stell", "stelle"].contains(&verb.as_str()).then_some(FixMode::Restore);
+        }
         _ => false,
     };
-    let makes = ["mach", "mache", "lass", "lasse", "nimm"].contains(&verb.as_str());
+    let makes = ["mach", "mache", "lass", "lasse", "nimm", "retuschiere", "radiere"]
+        .contains(&verb.as_str());
     (makes && goes).then_some(FixMode::Remove)
 }
 
-/// Splits folded text into words; "remova-o" is two.
+/// Splits folded text into words; "remova-o" is two, and so is "l'homme". "S'il" stays one: "il" alone is no courtesy.
 fn split(plain: &str) -> Vec<String> {
-    words_of(plain).into_iter().flat_map(|word| word.split('-')).map(str::to_owned).collect()
+    let mut words = vec![];
+    for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {
+        let article = part.find('\'').filter(|_| part != "s'il").map_or(0, |at| at + 1);
+        let (article, noun) = part.split_at(article);
+        words
+            .extend([article, noun].into_iter().filter(|word| !word.is_empty()).map(str::to_owned));
+    }
+    words
 }
 
-/// Returns a text in lower case, without accents and umlauts.
+/// Returns a text in lower case and without accents. An umlaut becomes two letters, as people write it without one:
+/// "schärfer" is sharper, and "scharfer" is sharp.
 fn folded(text: &str) -> String {
-    let letters = text.chars().flat_map(char::to_lowercase);
-    let plain = letters.filter_map(|letter| match letter {
-        'à'..='ä' => Some('a'),
-        'ç' => Some('c'),
-        'è'..='ë' => Some('e'),
-        'ì'..='ï' => Some('i'),
-        'ñ' => Some('n'),
-        'ò'..='ö' => Some('o'),
-        'ù'..='ü' => Some('u'),
-        '’' => Some('\''),
-        // Accents that follow their letter.
-        '\u{300}'..='\u{36f}' => None,
-        other => Some(other),
-    });
-    plain.collect()
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars().flat_map(char::to_lowercase) {
+        match letter {
+            'ä' => plain.push_str("ae"),
+            'ö' => plain.push_str("oe"),
+            'ü' => plain.push_str("ue"),
+            'à'..='ã' => plain.push('a'),
+            'ç' => plain.push('c'),
+            'è'..='ë' => plain.push('e'),
+            'ì'..='ï' => plain.push('i'),
+            'ñ' => plain.push('n'),
+            'ò'..='õ' => plain.push('o'),
+            'ù'..='û' => plain.push('u'),
+            '’' => plain.push('\''),
+            // An umlaut, and other accents, that follow their letter.
+            '\u{308}' => plain.push('e'),
+            '\u{300}'..='\u{36f}' => {}
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -180,6 +199,21 @@ mod tests {
             ("mach hier einen Weg", Edit),
             ("Mach die Wiese zu einem Weg", Edit),
             ("den Hut nicht entfernen", Edit),
+            ("Würdest du bitte das Auto loeschen?", Remove),
+            ("Nimm das Auto raus", Remove),
+            ("Retuschiere die Leute weg", Remove),
+            ("ohne den Mast", Remove),
+            ("Entferne die unscharfe Person", Remove),
+            ("Entferne die Unschärfe", Enhance),
+            ("Schärfe das Gesicht", Enhance),
+            ("scha\u{308}rfe das Gesicht", Enhance),
+            ("scharfe Zähne", Edit),
+            ("ein scharfer Blick", Edit),
+            ("Stelle das Foto wieder her", Restore),
+            ("Stell das Glas hin", Edit),
+            ("Entferne den Riss", Restore),
+            ("gib der Frau einen Hut", Add),
+            ("Entferne das Auto und stelle eine Bank hin", Edit),
             ("Feuerwehr beim Löschen", Edit),
         ]);
     }
@@ -207,6 +241,17 @@ mod tests {
             ("un coche rojo", Edit),
             ("apaga la luz", Edit),
             ("no quites el coche", Edit),
+            ("¿Puedes quitar el coche?", Remove),
+            ("¡Quítalos!", Remove),
+            ("Quite a la mujer", Remove),
+            ("Quiero que quites el coche", Remove),
+            ("Retira la señal", Remove),
+            ("Elimina las grietas", Restore),
+            ("enfoca la cara", Enhance),
+            ("más nitidez", Enhance),
+            ("ponga una flor", Add),
+            ("quita el coche y en su lugar una flor", Edit),
+            ("quita la taza y cámbiala por una flor", Edit),
         ]);
     }
 
@@ -233,6 +278,16 @@ mod tests {
             ("une voiture rouge", Edit),
             ("enlève le pull à rayures", Remove),
             ("enlève le grain de beauté", Remove),
+            ("retire l’homme", Remove),
+            ("Retire cette voiture", Remove),
+            ("J’aimerais enlever l’homme", Remove),
+            ("« enlève la voiture »", Remove),
+            ("gomme le câble", Remove),
+            ("il enlève son chapeau", Edit),
+            ("Enlève les pliures", Restore),
+            ("rends-le plus net", Enhance),
+            ("rajoute un chapeau", Add),
+            ("enlève la tasse et rajoute une fleur", Edit),
         ]);
     }
 
@@ -258,6 +313,15 @@ mod tests {
             ("Remove o carro e coloca uma flor no lugar", Edit),
             ("Substitua o carro por uma árvore", Edit),
             ("um carro vermelho", Edit),
+            ("Eu quero remover o carro", Remove),
+            ("apaga o carro", Remove),
+            ("retirar a placa", Remove),
+            ("faça sumir o poste", Remove),
+            ("apague a luz", Edit),
+            ("Remova as rachaduras", Restore),
+            ("mais nitidez", Enhance),
+            ("bota uma flor", Add),
+            ("remova o copo e bota uma flor", Edit),
         ]);
     }
 
@@ -283,6 +347,16 @@ mod tests {
             ("赤い車", Edit),
             ("消火器", Edit),
             ("削除ボタン", Edit),
+            ("車の削除をお願いします", Remove),
+            ("電線をなくして", Remove),
+            ("車を消したい", Remove),
+            ("量を少なくして", Edit),
+            ("ノイズ除去して", Enhance),
+            ("傷消して", Restore),
+            ("高解像度化して", Enhance),
+            ("帽子をかぶせて", Add),
+            ("部屋を片付けて", Edit),
+            ("車を消して木に変えて", Edit),
             ("電気を消して暗くした部屋", Edit),
         ]);
     }
@@ -310,6 +384,15 @@ mod tests {
             ("把车换成树", Edit),
             ("一辆红色的车", Edit),
             ("加拿大国旗", Edit),
+            ("能不能帮我去掉这个人", Remove),
+            ("把水印P掉", Remove),
+            ("消掉电线", Remove),
+            ("去掉墙上的裂痕", Restore),
+            ("提高分辨率", Enhance),
+            ("清晰一点", Enhance),
+            ("给她戴上帽子", Edit),
+            ("加点云", Add),
+            ("把车去掉，放个花盆", Edit),
             ("一个正在擦除黑板的人", Edit),
             ("改成红色，不要去掉", Edit),
             ("去掉模糊的人", Remove),
@@ -323,6 +406,10 @@ mod tests {
             ("male face", Edit),
             ("tire on the road", Edit),
             ("quite dark sky", Edit),
+            ("quite a dark sky", Edit),
+            ("remove a cup", Remove),
+            ("will there be rain", Edit),
+            ("remove the man's hat", Remove),
             ("sin city sign", Edit),
             ("sans serif letters", Edit),
             ("mets logo", Edit),

@@ -154,7 +154,7 @@ fn strip_places(text: &str) -> String {
 
 /// Splits a text into words without punctuation.
 pub(super) fn words_of(text: &str) -> Vec<&str> {
-    text.split(|c: char| c.is_whitespace() || ",.;:!?\"“”()".contains(c))
+    text.split(|c: char| c.is_whitespace() || ",.;:!?¿¡…\"“”„«»()".contains(c))
         .filter(|word| !word.is_empty())
         .collect()
 }
