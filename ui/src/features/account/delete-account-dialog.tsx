@@ -59,7 +59,7 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
                 <li>{t('the record of your orders and spent credits, for our accounting')}</li>
                 <li>
                   {t(
-                    'for twelve months, a fingerprint of your sign-in, so that a new account gets no free credits',
+                    'for twelve months, a hash of your sign-in, so that a new account gets no free credits',
                   )}
                 </li>
               </ul>

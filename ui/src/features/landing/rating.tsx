@@ -6,7 +6,7 @@ import { mayShowRating, rememberRating } from './rating-choice';
 
 /**
  * The rating of a review service. In a frame of another origin, so that its scripts cannot reach this page, and loaded
- * only on request, because the service learns the user's network address.
+ * only on request, because the service learns the user's IP address.
  */
 export function Rating() {
   const { rating } = useConfig().site;
@@ -42,7 +42,7 @@ export function Rating() {
         ) : (
           <p className="mt-2 max-w-xl text-sm text-soft">
             {t(
-              'It comes from {host}, which learns your network address when you show it. This browser remembers your choice.',
+              'It comes from {host}, which learns your IP address when you show it. This browser remembers your choice.',
               { host: new URL(rating.url).host },
             )}
           </p>

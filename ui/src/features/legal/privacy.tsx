@@ -33,7 +33,7 @@ export const privacySections: LegalSection[] = [
           your webhooks with their latest deliveries.
         </li>
         <li>
-          Without an account: the image and its result, and how many free runs your network address has used.
+          Without an account: the image and its result, and how many free runs your IP address has used.
         </li>
       </ul>
     ),
