@@ -128,6 +128,19 @@ describe('a finished fix', () => {
     expect(screen.getByRole('button', { name: 'Magic Fix' })).toHaveFocus();
   });
 
+  test('gives way to the picture before it if it was deleted elsewhere', async () => {
+    const api = withImage();
+    const { router } = open(api);
+    await fix(api);
+    api.fixed = [];
+    await draw(300);
+    await start();
+    await waitFor(() => expect(router.state.location.search).toBe(''));
+    expect(await picture()).toBe(anImage().url);
+    expect(screen.getByText('Result not found')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Magic Fix' })).toHaveFocus();
+  });
+
   test('is undone to the picture before, with its mask, and redone, without another run', async () => {
     const api = withImage();
     open(api);

@@ -99,6 +99,30 @@ describe('the background tool on a stored image', () => {
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
 
+  test('runs again after a run whose response was lost has failed', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        ({ request }) => {
+          api.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+          setTimeout(() => api.startJob({ imageId: 'image-1', state: 'failed', failure }), 100);
+          return HttpResponse.error();
+        },
+        { once: true },
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Something went wrong')).toBeVisible();
+    await userEvent.click(run);
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    expect(new Set(api.idempotencyKeys).size).toBe(2);
+  });
+
   test('says Failed to find your image once a run shows that it was deleted', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });

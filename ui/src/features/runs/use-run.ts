@@ -38,6 +38,11 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
+  /** A run has ended: a request whose answer was lost may have been its own, and the next click starts another run. */
+  function forgetLost() {
+    if (!submit.isPending) pending.current = null;
+  }
+
   function fail(detail: string) {
     notifyError(t(tool.texts.runFailed));
     setProblem(detail ? { kind: 'refused', detail } : null);
@@ -47,11 +52,13 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     imageId,
     tool: tool.name,
     onDone: (results) => {
+      forgetLost();
       setProblem(null);
       setAnnouncement(t(resultReady));
       onDone(results);
     },
     onFailed: ({ failure }) => {
+      forgetLost();
       if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
@@ -70,7 +77,11 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
       if (error instanceof ApiError && error.status < 500) pending.current = null;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // Deleted elsewhere: the page says so.
-      if (isProblem(error, 404)) void queryClient.resetQueries({ queryKey: queryKeys.userImage(imageId) });
+      if (isProblem(error, 404, 'Image not found')) {
+        void queryClient.resetQueries({ queryKey: queryKeys.userImage(imageId) });
+      } else if (isProblem(error, 404)) {
+        void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
+      }
       if (error instanceof ApiError && onRefused(error, request)) return;
       fail(failureText(error));
     },
@@ -95,6 +106,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
       if (job.state === 'cancelled') {
+        forgetLost();
         setProblem(null);
         setAnnouncement(t('The run was canceled'));
       }
