@@ -101,6 +101,15 @@ describe('the start page of Magic Fix', () => {
     expect(screen.queryByRole('button', { name: 'Login' })).toBeNull();
   });
 
+  test('says that the browser blocks what a sign-in needs', async () => {
+    vi.spyOn(UserManager.prototype, 'signinRedirect').mockRejectedValueOnce(
+      new DOMException('Access is denied for this document.', 'SecurityError'),
+    );
+    renderApp('/magic');
+    await userEvent.click(await screen.findByRole('button', { name: 'Login' }));
+    expect(await screen.findByText(/^Your browser blocks site data/)).toBeVisible();
+  });
+
   test('starts one sign-in at a time, and forgets why the last one failed', async () => {
     const unreachable = 'We can’t reach the sign-in service. Please try again later.';
     const redirect = vi.spyOn(UserManager.prototype, 'signinRedirect');

@@ -6,7 +6,7 @@ import { Notice } from '@/components/notice';
 import { PageHeader } from '@/components/page-header';
 import { PageSkeleton } from '@/components/page-skeleton';
 import { Skeleton } from '@/components/skeleton';
-import { authTexts } from '@/features/auth/texts';
+import { signInFailure } from '@/features/auth/texts';
 import { magicFix } from '@/features/catalog/magic-fix';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
@@ -76,7 +76,7 @@ function MagicForVisitors() {
         <Button size="lg" isBusy={login.isPending} onClick={() => login.mutate()}>
           {t('Login')}
         </Button>
-        {login.isError && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
+        {login.isError && <Notice tone="error">{signInFailure(login.error)}</Notice>}
       </div>
       <section aria-labelledby="examples" className="min-w-0">
         <h2 id="examples" className="mb-4 text-lg font-semibold">

@@ -8,7 +8,7 @@ import { pathWithin } from '@/lib/path-within';
 import { paths } from '@/lib/paths';
 import { type Provider, useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
-import { authTexts, brands, byPassword } from './texts';
+import { brands, byPassword, signInFailure } from './texts';
 
 const order: Provider[] = ['google', 'facebook', 'password'];
 
@@ -27,7 +27,7 @@ export function SignInPanel({ title, text, labelOf, children }: SignInPanelProps
   // The page to return to, set by `Protected`.
   const { state } = useLocation();
   const [pending, setPending] = useState<Provider | null>(null);
-  const [hasFailed, setFailed] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
   const navigate = useNavigate();
   /** Whether the user who opened this page was signed in; null while that is unknown. */
   const wasSignedIn = useRef<boolean | null>(null);
@@ -45,11 +45,11 @@ export function SignInPanel({ title, text, labelOf, children }: SignInPanelProps
 
   async function startSignIn(provider: Provider) {
     setPending(provider);
-    setFailed(false);
+    setFailure(null);
     try {
       await signIn(provider, { returnTo: pathWithin(state) });
-    } catch {
-      setFailed(true);
+    } catch (error) {
+      setFailure(signInFailure(error));
     } finally {
       // Re-enables the buttons in case the user comes back with the Back button.
       setPending(null);
@@ -77,7 +77,7 @@ export function SignInPanel({ title, text, labelOf, children }: SignInPanelProps
               />
             ),
           )}
-          {hasFailed && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
+          {failure && <Notice tone="error">{failure}</Notice>}
         </div>
         <p className="mt-6 border-t border-line pt-6 text-sm text-soft">{children}</p>
       </div>
