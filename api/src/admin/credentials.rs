@@ -128,15 +128,14 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
         signer.name(),
         signer.expires().date_naive()
     );
-    if config.credentials == Coverage::Off {
+    let signs = config.credentials != Coverage::Off;
+    if !signs {
         text.push_str(
             " But Content Credentials are off (RETOUCH_CREDENTIALS), so it signs nothing.",
         );
     }
-    Ok(Answer::good(
-        text,
-        json!({ "signs": true, "name": signer.name(), "expires": signer.expires() }),
-    ))
+    let json = json!({ "signs": signs, "name": signer.name(), "expires": signer.expires() });
+    Ok(Answer { text, json, is_good: signs })
 }
 
 /// Writes a file that must not exist yet.

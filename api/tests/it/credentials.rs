@@ -340,6 +340,13 @@ fn a_key_is_made_and_renewed_without_a_database() {
     assert!(!is_good && said.contains("File exists"), "{said}");
     assert_eq!((read("chain.pem"), read("key.pem")), (chain.clone(), key.clone()), "unchanged");
 
+    let pair = [format!("--credentials-chain={chain}"), format!("--credentials-key={key}")];
+    for (setting, signs) in [("generated", true), ("off", false)] {
+        let coverage = format!("--credentials={setting}");
+        let (is_good, said) = retouch(&["check", &pair[0], &pair[1], &coverage, "--json"]);
+        assert!(is_good == signs && said.contains(&format!(r#""signs": {signs}"#)), "{said}");
+    }
+
     let (is_good, said) = retouch(&["renew", "--out", &out_text, "--organization", "Example Ltd"]);
     assert!(is_good, "{said}");
     assert_ne!(read("key.pem"), key);
