@@ -81,7 +81,7 @@ async fn run_rounds(pool: &PgPool, storage: &Storage) {
     loop {
         interval.tick().await;
         if let Err(error) = round(pool, storage).await {
-            tracing::warn!("{}; retrying in the next round", with_causes(error.as_ref()));
+            tracing::warn!("{error}; retrying in the next round");
         }
     }
 }
@@ -137,7 +137,9 @@ pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
     ];
     let failures: Vec<_> = outcomes
         .into_iter()
-        .filter_map(|(what, outcome)| Some(format!("{what} ({:#})", outcome.err()?)))
+        .filter_map(|(what, outcome)| {
+            Some(format!("{what} ({})", with_causes(outcome.err()?.as_ref())))
+        })
         .collect();
     anyhow::ensure!(failures.is_empty(), "Could not clean up {}", failures.join(", "));
     Ok(())
@@ -164,7 +166,10 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
             match outcome {
                 Ok(0) => {}
                 Ok(count) => tracing::info!(what, count, "Cleaned up {count} {what}"),
-                Err(error) => tracing::warn!(what, "Could not clean up {what}: {error:#}"),
+                Err(error) => {
+                    let reason = with_causes(error.as_ref());
+                    tracing::warn!(what, "Could not clean up {what}: {reason}");
+                }
             }
         }
         Ok(true)
