@@ -145,7 +145,7 @@ async fn a_batch_that_the_graph_fixes_at_1_is_opened_if_a_batch_gives_the_same_o
         (Tail::None, 5, "opened the batch axis"),
         (Tail::Reshapes, 5, "opened the batch axis"),
         (Tail::Resizes, 5, "opened the batch axis"),
-        (Tail::Mixes, 1, "takes one input at a time: a batch differs from single runs by"),
+        (Tail::Mixes, 1, "takes one input at a time: a batch differs from single runs: "),
         (Tail::Squeezes, 1, "takes one input at a time: "),
     ] {
         assert_runs_together(&Model { tail, ..Model::new(1.0) }, most, words).await;
