@@ -112,7 +112,9 @@ impl SuiteArgs {
             // What one case leaves, later ones may use.
             let share = left.as_secs_f64() / due as f64;
             let longest = share.max(SHORTEST_CASE).min(left.as_secs_f64());
-            self.measure(&mut record, case, longest, until)?;
+            // One that hangs must not take the time of the others.
+            let limit = if due == 1 { left } else { left * 3 / 4 };
+            self.measure(&mut record, case, longest, limit.max(SHORTEST_DEADLINE), until)?;
             self.write(&record)?;
         }
         // They load every model, so the first table does not wait for them.
@@ -147,12 +149,13 @@ impl SuiteArgs {
                 .any(|load| !record.is_settled(case.kind, &case.model, case.setting.name, *load))
     }
 
-    /// Starts the process of a case and records what it prints.
+    /// Starts the process of a case and records what it prints. A load may take `longest` seconds, and all of it `limit`.
     fn measure(
         &self,
         record: &mut Record,
         case: &Case,
         longest: f64,
+        limit: Duration,
         until: Instant,
     ) -> anyhow::Result<()> {
         let due: Vec<_> = case
@@ -178,10 +181,7 @@ impl SuiteArgs {
             .stderr(log.file.try_clone()?);
         // A load warms up, measures its net, and then itself.
         let loads = Duration::from_secs_f64(3.0 * longest * due.len() as f64);
-        // One that hangs must not take the time of all others.
-        let share = (until.saturating_duration_since(Instant::now()) / 2).max(SHORTEST_DEADLINE);
-        let longest = share.min(LONGEST_START + loads);
-        let deadline = (until + GRACE).min(Instant::now() + longest);
+        let deadline = (until + GRACE).min(Instant::now() + limit.min(LONGEST_START + loads));
         let mut open = due;
         let ended = run(command, deadline, |line| {
             match serde_json::from_str(line) {
