@@ -6,6 +6,7 @@ use retouch_core::storage::StorageError;
 use retouch_credentials::SignError;
 use retouch_inference::registry::LoadError;
 use retouch_pixels::PixelError;
+use retouch_pixels::decode::Foreign;
 use retouch_pixels::mask::MaskError;
 
 use crate::tools::ToolError;
@@ -78,10 +79,14 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
             };
             let detail = match error {
                 // Uploads are stills, but older versions stored animations, too.
-                ToolError::Pixels(PixelError::Foreign(_)) => {
+                ToolError::Pixels(PixelError::Foreign(Foreign::Animation(_))) => {
                     "We can't use animations. You have not been charged; please upload one frame as an image."
                 }
-                ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
+                ToolError::Pixels(
+                    PixelError::Foreign(_)
+                    | PixelError::UnsupportedFormat
+                    | PixelError::Unreadable(_),
+                ) => {
                     "This image is damaged or incomplete. You have not been charged; please try another file."
                 }
                 ToolError::Pixels(PixelError::TooLarge { .. }) => {
