@@ -49,7 +49,7 @@ impl DecodeBudget {
         let default = available.saturating_sub(BASE_MIB + uploads + uploads / 4).max(MIN_MIB);
         let memory_mib = limits.decode_memory_mib.unwrap_or(default as u32);
         let cpus = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let threads = limits.decode_threads.unwrap_or_else(cpus).max(1);
+        let threads = limits.decode_threads.unwrap_or_else(cpus);
         tracing::info!(memory_mib, threads, "Decoding pictures within {memory_mib} MiB");
         let largest = u64::from(limits.max_dimension).pow(2) * PIXEL_BYTES / MIB;
         if largest > u64::from(memory_mib) {
