@@ -18,8 +18,9 @@ const DOT_SHARE = 0.4;
 export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
   const { brush, changeBrush } = finish;
   return (
-    <div className="grid gap-2">
-      <div className="flex flex-wrap items-center gap-2">
+    // In a short window, as on a phone in landscape, the picture and what lies below it have no room at the same time.
+    <div className="grid gap-2 short:fixed short:inset-x-0 short:bottom-0 short:z-20 short:border-t short:border-line short:bg-surface short:px-4 short:py-2">
+      <div className="flex flex-wrap items-center gap-2 short:justify-center">
         <RadioGroup label={t('Touch-up tool')}>
           {tools.map(({ tool, icon, label, key }) => (
             <RadioOption
@@ -32,7 +33,7 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
               className="px-2"
             >
               <MaskIcon name={icon} />
-              <span className="text-sm font-medium">{t(label)}</span>
+              <span className="text-sm font-medium short:max-md:sr-only">{t(label)}</span>
             </RadioOption>
           ))}
         </RadioGroup>
@@ -87,7 +88,7 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
           {t('Done')}
         </Button>
       </div>
-      <p className="text-xs text-soft">
+      <p className="text-xs text-soft short:hidden">
         {t('Erase what should be gone; Restore brings back the original.')}{' '}
         <span className="pointer-coarse:hidden">{t('Scroll to zoom; hold Space and drag to pan.')}</span>
         <span className="hidden pointer-coarse:inline">{t('Use two fingers to zoom and pan.')}</span>
