@@ -139,7 +139,8 @@ pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
 
 /// Whether the server knows no such user, password, or database. Services wait for that, too; a person should read it.
 fn is_misconfigured(error: &DatabaseError) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default();
+    let DatabaseError::Database(error) = error else { return false };
+    let code = error.code().unwrap_or_default();
     code.starts_with("28") || code == "3D000"
 }
 

@@ -105,19 +105,18 @@ fn german_split(text: &str, plain: &str) -> Option<FixMode> {
     let words = split(plain);
     let start = words.iter().take_while(|word| GERMAN.courtesy.contains(&word.as_str())).count();
     let [verb, .., before, last] = &words[start..] else { return None };
+    if before == "wieder" && last == "her" {
+        return ["stell", "stelle"].contains(&verb.as_str()).then_some(FixMode::Restore);
+    }
     let is_article =
         ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
     let goes = match last.as_str() {
         "weg" => words_of(text).last() == Some(&"weg") && !is_article,
         "verschwinden" | "raus" => true,
-        "her" if before == "wieder" => {
-            return ["stell", "stelle"].contains(&verb.as_str()).then_some(FixMode::Restore);
-        }
         _ => false,
     };
-    let makes = ["mach", "mache", "lass", "lasse", "nimm", "retuschiere", "radiere"]
-        .contains(&verb.as_str());
-    (makes && goes).then_some(FixMode::Remove)
+    let makes = ["mach", "mache", "lass", "lasse", "nimm", "retuschiere", "radiere"];
+    (goes && makes.contains(&verb.as_str())).then_some(FixMode::Remove)
 }
 
 /// Splits folded text into words; "remova-o" is two, and so is "l'homme". "S'il" stays one: "il" alone is no courtesy.
@@ -143,14 +142,14 @@ fn folded(text: &str) -> String {
             'ü' => plain.push_str("ue"),
             'à'..='ã' => plain.push('a'),
             'ç' => plain.push('c'),
-            'è'..='ë' => plain.push('e'),
+            // The last is an umlaut that follows its letter.
+            'è'..='ë' | '\u{308}' => plain.push('e'),
             'ì'..='ï' => plain.push('i'),
             'ñ' => plain.push('n'),
             'ò'..='õ' => plain.push('o'),
             'ù'..='û' => plain.push('u'),
             '’' => plain.push('\''),
-            // An umlaut, and other accents, that follow their letter.
-            '\u{308}' => plain.push('e'),
+            // Other accents that follow their letter.
             '\u{300}'..='\u{36f}' => {}
             other => plain.push(other),
         }
