@@ -1392,7 +1392,7 @@ export interface components {
         GradientOption: {
             /**
              * Format: double
-             * @description The direction in degrees, clockwise; 0 is upwards.
+             * @description The direction in degrees, clockwise; 0 is up.
              */
             angle: number;
             from: string;
@@ -1767,7 +1767,7 @@ export interface components {
             /** @description Why a run failed or was refused, for programs, e.g. `image_unreadable`. */
             code?: string | null;
             /**
-             * @description A sentence for people. Programs may match on `Free Exists`.
+             * @description A sentence for people, whose wording may change. Programs use `code`.
              * @example Not enough credits
              */
             detail: string;
