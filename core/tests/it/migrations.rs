@@ -92,16 +92,17 @@ async fn a_command_says_at_once_that_its_settings_are_wrong(
     _: PgPoolOptions,
     database: PgConnectOptions,
 ) {
-    for (wrong, reason) in [
-        (database.clone().database("nowhere"), "\"nowhere\" does not exist"),
-        (database.username("nobody"), "\"nobody\" does not exist"),
+    // With passwords, the server does not say whether it knows the user.
+    for (wrong, name) in [
+        (database.clone().database("nowhere"), "\"nowhere\""),
+        (database.username("nobody"), "\"nobody\""),
     ] {
         let url = wrong.to_url_lossy();
         let config =
             DatabaseConfig { database_url: url.as_str().parse().unwrap(), database_connections: 1 };
         let start = Instant::now();
         let refused = db::connected_pool(&config).await.unwrap_err();
-        assert!(with_causes(refused.as_ref()).contains(reason), "{refused:#}");
+        assert!(with_causes(refused.as_ref()).contains(name), "{refused:#}");
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     }
 }
