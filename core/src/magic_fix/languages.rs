@@ -285,6 +285,7 @@ mod tests {
             ("il enlève son chapeau", Edit),
             ("Enlève les pliures", Restore),
             ("rends-le plus net", Enhance),
+            ("rends le visage plus net", Enhance),
             ("rajoute un chapeau", Add),
             ("enlève la tasse et rajoute une fleur", Edit),
         ]);
@@ -406,6 +407,7 @@ mod tests {
             ("tire on the road", Edit),
             ("quite dark sky", Edit),
             ("quite a dark sky", Edit),
+            ("a hoop plus net", Edit),
             ("remove a cup", Remove),
             ("will there be rain", Edit),
             ("remove the man's hat", Remove),
