@@ -232,8 +232,13 @@ describe('one image', () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     const { router } = renderApp('/images/image-1', { api, signedIn: true });
     const remove = await screen.findByRole('button', { name: 'DELETE ALL IMAGES' });
-    api.images = [];
-    server.use(http.delete('*/api/images/:id', () => new HttpResponse(null, { status: 404 })));
+    server.use(
+      http.delete('*/api/images/:id', () => {
+        // Not before: the page may be fetching the image once more, and would say that it is gone.
+        api.images = [];
+        return new HttpResponse(null, { status: 404 });
+      }),
+    );
     await userEvent.click(remove);
     await userEvent.click(
       within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete all' }),
