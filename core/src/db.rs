@@ -137,7 +137,7 @@ pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     Ok(pool)
 }
 
-/// Whether the server knows no such user, password, or database. Services wait for that, too; a person should read it.
+/// Whether the server rejects the user, the password, or the database. Services retry; commands report it at once.
 fn is_misconfigured(error: &DatabaseError) -> bool {
     let DatabaseError::Database(error) = error else { return false };
     let code = error.code().unwrap_or_default();

@@ -119,7 +119,8 @@ fn german_split(text: &str, plain: &str) -> Option<FixMode> {
     (goes && makes.contains(&verb.as_str())).then_some(FixMode::Remove)
 }
 
-/// Splits folded text into words; "remova-o" is two, and so is "l'homme". "S'il" stays one: "il" alone is no courtesy.
+/// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
+/// courtesy.
 fn split(plain: &str) -> Vec<String> {
     let mut words = vec![];
     for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {

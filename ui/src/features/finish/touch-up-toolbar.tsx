@@ -18,7 +18,7 @@ const DOT_SHARE = 0.4;
 export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
   const { brush, changeBrush } = finish;
   return (
-    // In a short window, as on a phone in landscape, the picture and what lies below it have no room at the same time.
+    // In a short window, such as a phone in landscape, the picture and a toolbar further down do not fit together.
     <div className="grid gap-2 short:fixed short:inset-x-0 short:bottom-0 short:z-20 short:border-t short:border-line short:bg-surface short:px-4 short:py-2">
       <div className="flex flex-wrap items-center gap-2 short:justify-center">
         <RadioGroup label={t('Touch-up tool')}>

@@ -38,7 +38,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
-  /** A run has ended: a request whose answer was lost may have been its own, and the next click starts another run. */
+  /** Forgets a request whose answer was lost once a run ends, which may be its run: the next click starts another one. */
   function forgetLost() {
     if (!submit.isPending) pending.current = null;
   }
