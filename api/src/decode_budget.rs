@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 const BASE_MIB: u64 = 192;
 /// The least default budget, in MiB: a photo of 36 megapixels.
 const MIN_MIB: u64 = 192;
-/// What most photos take per pixel until they are stored, in bytes.
+/// The memory that most photos take per pixel until they are stored, in bytes.
 const PIXEL_BYTES: u64 = 5;
 /// The part of the memory that one user's rendered files may take until they are sent.
 const SHARE_OF_USER: usize = 4;

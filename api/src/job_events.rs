@@ -169,7 +169,7 @@ impl JobSubscription {
             }
             match db::within(jobs::get(pool, job.id)).await {
                 Ok(found) => job = found.ok_or(ApiError::NotFound("Job"))?,
-                // The job goes on: another look follows.
+                // The job is still running, and the next look reads it again.
                 Err(error) => {
                     tracing::warn!(%error, "Could not read a job that somebody waits for");
                 }

@@ -1,5 +1,5 @@
 //! A connection whose client must read what it asked for: one that stops reading, or reads a byte now and then, would keep
-//! the memory and the connections behind its response for ever.
+//! the memory and the connections behind its response forever.
 
 use std::io;
 use std::pin::Pin;

@@ -33,8 +33,8 @@ const MAX_UNSENT: u32 = 128 << 10;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 /// The longest request head, and the most that is read ahead of a body, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long requests in flight may take after the process was asked to stop. Whoever waits for a run is answered at once;
-/// the rest are slow uploads and downloads, for which nobody else should wait.
+/// How long requests in flight may take after the process was asked to stop. Requests that wait for a run are answered at
+/// once; the rest are slow uploads and downloads, which must not delay a restart.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Serves `router` over HTTP/1.1 until `stop` resolves, then finishes the requests in flight. A proxy speaks HTTP/2 with

@@ -53,7 +53,7 @@ pub(crate) fn check(store: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the size of a box in bytes, which stands before its type; 0 if there is no room for it.
+/// Returns the size of a box in bytes, which precedes its type; 0 if there is no room for it.
 fn size_before(store: &[u8], at: usize) -> usize {
     let size = at.checked_sub(4).and_then(|start| store[start..].first_chunk());
     size.map_or(0, |size| u32::from_be_bytes(*size) as usize)
@@ -88,7 +88,7 @@ impl Values {
             return Err("its manifests nest too deep");
         }
         while let Some(string) = strings.pop() {
-            // Another parser reads these, which does stop at a depth; most are no CBOR at all.
+            // Another parser reads these, and limits the depth itself; most are not CBOR at all.
             let _ = self.count_one(string, &mut strings)?;
         }
         Ok(())
@@ -232,7 +232,7 @@ mod tests {
         for store in [boxed(*b"cbor", &bomb), long.concat()] {
             assert!(check(&store).is_err());
         }
-        // What looks like values at other places is not read.
+        // Bytes elsewhere that look like values are not read.
         let hash = [&[0x58, 99], &bomb[..]].concat();
         assert_eq!(of_cbor(&hash), Ok(()));
         let blob = [&[0x59, 0x10, 0], [0xc0; 4096].as_slice()].concat();

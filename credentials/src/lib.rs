@@ -4,8 +4,8 @@
 //! contains their manifests. Only this crate depends on `c2pa`, so that no other crate waits for it to compile. It
 //! knows neither jobs nor the database.
 //!
-//! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error. What no guard can
-//! catch, [`bounds`] refuses before.
+//! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error. [`bounds`]
+//! refuses beforehand what no guard can catch.
 
 mod authority;
 mod bounds;

@@ -351,7 +351,7 @@ impl Bindings {
     }
 
     /// Describes the entries by which a model serves paid runs although its license forbids that, one sentence each. An
-    /// operator may have bought another license, so these are no problems.
+    /// operator may have bought another license, so these are not problems.
     pub fn notices(&self, manifest: &Manifest) -> Vec<String> {
         let Manifest { name, licence, commercial_use, .. } = manifest;
         let is_paid = |binding: &Binding| binding.model == *name && binding.tier == Tier::Paid;

@@ -24,12 +24,12 @@ pub struct RunFaults {
     /// included.
     #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_LOAD", hide = true)]
     fault_out_of_memory_at_load: Option<u64>,
-    /// What is wrong with every engine.
+    /// The fault of every engine.
     #[arg(long, env = "RETOUCH_FAULT_ENGINES", value_enum, hide = true)]
     fault_engines: Option<EngineFault>,
 }
 
-/// What is wrong with an engine.
+/// A fault of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineFault {
     /// Its outputs.

@@ -40,7 +40,7 @@ pub struct Painting {
 pub struct Watch<'a> {
     /// Called after each step with the progress.
     pub progress: &'a (dyn Fn(Count) + Send + Sync),
-    /// Called while the painting goes on, so that nobody takes the model for stalled.
+    /// Called while the painting runs, so that the model does not count as stalled.
     pub heartbeat: &'a (dyn Fn() + Send + Sync),
     /// Cancels the painting at the next step.
     pub cancel: &'a CancellationToken,

@@ -80,7 +80,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         let run = self.runs.lock().remove(&self.number);
-        // Before the callers hear of it: what they ran may be the reason.
+        // Before the callers hear of it: their run may be the cause.
         if std::thread::panicking() {
             let (model, _) = run.unwrap_or_else(|| (String::new(), Instant::now()));
             self.runs.set_device_lost(&format!("a run of model {model} panicked"));

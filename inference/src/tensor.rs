@@ -123,7 +123,7 @@ pub struct Tensors<'a> {
     pub output_format: Format,
     /// The value of white in the output.
     pub white: f32,
-    /// What the output is.
+    /// The meaning of the output.
     pub returns: Returns,
 }
 

@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_soft_edge_that_the_picture_already_has_keeps_its_color() {
-        // The color is pure; what lies under transparent pixels does not matter.
+        // The color is pure; the values of transparent pixels do not matter.
         let own = ramp(200, 20, [0.0; 3], [0.0; 3]).1;
         let color = [120, 80, 60];
         for hidden in [[0; 3], [255; 3]] {

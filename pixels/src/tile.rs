@@ -72,7 +72,7 @@ pub enum TileSize {
         largest: u32,
         /// The least side, before it is rounded up.
         smallest: u32,
-        /// What every side is a multiple of.
+        /// Every side is a multiple of this.
         multiple_of: u32,
     },
 }

@@ -15,7 +15,7 @@ export async function expectAccessible(page: Page) {
 /** Runs in the page, and checks it without its frames. */
 async function findViolations() {
   const { axe } = window as unknown as { axe: typeof Axe };
-  // What fades in has too little contrast. A toast's progress bar, which takes seconds, and pulses do not matter.
+  // Elements that fade in have too little contrast. A toast's progress bar, which takes seconds, and pulses do not matter.
   const fades = document
     .getAnimations()
     .filter(({ effect }) => Number(effect?.getComputedTiming().endTime) < 1_000);

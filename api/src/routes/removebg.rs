@@ -145,7 +145,7 @@ async fn run(
 }
 
 /// Whether a client wants the cutout as JSON. One that also accepts pictures, or anything, gets the picture: axios
-/// accepts `application/json, text/plain, */*` unless it is told otherwise.
+/// accepts `application/json, text/plain, */*` by default.
 fn prefers_json(accept: &str) -> bool {
     let accept = accept.to_ascii_lowercase();
     accept.contains("application/json") && !accept.contains("image/") && !accept.contains("*/*")

@@ -7,8 +7,8 @@ use super::run_tool::announce_canceled;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// Deletes the account of `user`, except for accounting records. Idempotent. Once begun, it goes on even if the client hangs
-/// up: a repeat would not find the payment pages that are still open.
+/// Deletes the account of `user`, except for accounting records. Idempotent. Once begun, it finishes even if the client
+/// hangs up: a repeat would not find the payment pages that are still open.
 pub async fn delete_account(app: &App, user: UserId) -> Result<(), ApiError> {
     app.tasks.spawn(delete(app.clone(), user)).await.context("deleting an account")?
 }

@@ -14,7 +14,7 @@ use crate::state::App;
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 /// The payments that one process takes at once; others may take the next.
 const CHECK_LIMIT: i64 = 20;
-/// What a buyer reads while the provider does not answer; the page says the same.
+/// The text for a buyer while the provider does not answer; the page says the same.
 const UNCHECKED: &str =
     "We could not check your payment. It is not lost: a paid order always gets its credits.";
 

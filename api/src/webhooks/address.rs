@@ -152,7 +152,7 @@ async fn lookup(name: &str, permits: &Arc<Semaphore>) -> io::Result<Vec<IpAddr>>
     let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let name = name.to_owned();
     let resolve = tokio::task::spawn_blocking(move || {
-        // The thread goes on even if nobody waits for it any more.
+        // The thread keeps running after its caller stops waiting.
         let _permit = permit;
         (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
     });

@@ -116,7 +116,7 @@ async fn a_job_that_lost_the_last_worker_does_not_stay_running(pool: PgPool) {
     let job = app.claim().await.unwrap().id;
     retouch_standins::testing::always_reachable(&app.pool).await;
     sqlx::query("update jobs set lease_until = now()").execute(&app.pool).await.unwrap();
-    // No worker runs, so nobody else looks for it.
+    // No worker runs, so no other process looks for it.
     let upkeep = tokio::spawn(retouch_api::upkeep::run(app.app.clone()));
     let path = format!("/api/jobs/{job}");
     retouch_standins::testing::eventually(Duration::from_secs(10), "it is queued", async || {

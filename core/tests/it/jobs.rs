@@ -234,7 +234,7 @@ async fn an_attempt_cannot_end_the_next_one_of_the_same_worker(pool: PgPool) {
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let worker = WorkerId::new();
     let first = claim(&pool, worker).await.unwrap();
-    // What the sweeper does after an outage; the worker may still run the job.
+    // The sweeper does this after an outage; the worker may still be running the job.
     sqlx::query(
         "update jobs set state = 'queued', interruptions = 1, lease_owner = null, lease_until = null",
     )

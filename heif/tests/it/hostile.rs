@@ -239,7 +239,7 @@ async fn a_probe_that_was_killed_is_made_again() {
     assert!(!killed.heic && killed.detail.ends_with("ended by signal 9"), "{killed:?}");
     let support = heif.support().await;
     assert!(support.heic && support.avif, "{support:?}");
-    // What was found out stays.
+    // The answer is remembered.
     fs::remove_file(first).unwrap();
     assert_eq!(heif.support().await, support);
 }

@@ -87,7 +87,7 @@ impl ClipTokenizer {
         self.length
     }
 
-    /// Encodes a text in up to `most` windows; what does not fit is cut. A word is split between two windows only if it has
+    /// Encodes a text in up to `most` windows; the rest is cut off. A word is split between two windows only if it has
     /// no room in one.
     ///
     /// # Errors

@@ -217,5 +217,5 @@ fn a_model_that_grew_over_the_limit_pushes_others_out() {
     other.release();
     assert!(!other.is_asked());
     assert_eq!(memory.held(), 8);
-    assert!(!one.is_asked(), "nothing is over the limit any more");
+    assert!(!one.is_asked(), "the memory in use is within the limit again");
 }

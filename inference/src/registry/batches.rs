@@ -126,7 +126,7 @@ mod tests {
     fn the_size_of_runs_changes_when_several_runs_ask_for_it() {
         let mut size = RunSize::default();
         let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8));
-        assert_eq!(of([8, 8, 8, 2, 8]), [1; 5], "one with few waiting starts the count anew");
+        assert_eq!(of([8, 8, 8, 2, 8]), [1; 5], "a run with few waiting inputs restarts the count");
         assert_eq!(of([8, 8, 8, 8, 5]), [1, 1, 8, 8, 8]);
         assert_eq!(of([1, 1, 1, 4, 3]), [8; 5], "half of the inputs are enough");
         assert_eq!(of([1, 1, 1, 7, 1]), [8, 8, 1, 1, 1]);

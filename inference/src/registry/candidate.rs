@@ -64,7 +64,7 @@ impl Order {
                         );
                         return count("refused", name);
                     }
-                    // Others need the memory. What is built is in the folder, so the next time is short.
+                    // Others need the memory. The engine is in the folder, so the next attempt is short.
                     Err(None) => {}
                 }
             }
@@ -96,7 +96,7 @@ impl Order {
     }
 }
 
-/// Counts what became of an engine.
+/// Counts the outcome of an engine.
 pub fn count(outcome: &'static str, model: &str) {
     metrics::counter!("retouch_engines_total", "model" => model.to_owned(), "outcome" => outcome)
         .increment(1);

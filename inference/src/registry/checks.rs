@@ -95,7 +95,7 @@ pub fn load_engine(
     reference: &Reference,
     may_go_on: impl Fn() -> bool,
 ) -> Result<Opened, Option<String>> {
-    // The model's thread reads the kept files at the same time, so these are opened anew, and compared with their checksums.
+    // The model's thread reads the kept files at the same time, so this opens them again, and compares their checksums.
     let mut kept = Kept::new(false);
     kept.rewrites = rewrites;
     let mut engine = load_again(manifest, runtime, &mut kept).map_err(Some)?;

@@ -59,7 +59,7 @@ impl ModelHandle {
         &self.task
     }
 
-    /// Returns how precisely the model computes: in 16 bits only if that was asked for, and proved to be enough.
+    /// Returns how precisely the model computes: in 16 bits only if the settings ask for it, and a check proved it enough.
     pub const fn precision(&self) -> Precision {
         self.precision
     }

@@ -17,7 +17,7 @@ pub enum LoadStep {
     /// The graph keeps its tensors only in files that the manifest lists.
     Files,
     /// Inputs and outputs have the names, types, ranks and sizes of the manifest. Taken after [`Self::Open`] for models
-    /// that are no picture nets.
+    /// that are not picture nets.
     Contract,
     /// ONNX Runtime opens the model on the device.
     Open,
@@ -28,7 +28,7 @@ pub enum LoadStep {
     Batch,
     /// One run gives finite, plausible values.
     WarmUp,
-    /// Where the operators run: what a GPU cannot run is left to the CPU, with copies there and back. Only `models check`
+    /// Where the operators run: the CPU runs those that the GPU cannot, with copies there and back. Only `models check`
     /// takes this step.
     Placement,
     /// Golden images come out as expected.

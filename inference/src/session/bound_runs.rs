@@ -20,9 +20,9 @@ pub type NamedTensor = (String, DynTensor);
 pub struct HeldInputs {
     /// Differs from that of all other inputs of the same net.
     pub number: u64,
-    /// What stays the same, on the device.
+    /// The inputs that stay the same, on the device.
     pub fixed: Vec<NamedTensor>,
-    /// What changes, in host memory.
+    /// The inputs that change, in host memory.
     pub changing: Vec<NamedTensor>,
 }
 

@@ -20,8 +20,8 @@ pub fn share() -> RwLockReadGuard<'static, ()> {
     DEVICE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A session that shares the device while it frees its memory there. Drop it last: whatever is bound to it keeps it alive,
-/// and while you do not share the device yourself.
+/// A session that shares the device while it frees its memory there. Drop it last, because bindings keep it alive, and only
+/// while you do not share the device yourself.
 pub struct OpenSession(Option<OrtSession>);
 
 impl From<OrtSession> for OpenSession {

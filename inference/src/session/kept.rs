@@ -1,4 +1,4 @@
-//! What all nets with kept tensors have in common: memory on both sides, CUDA graphs, the number of shapes, and the
+//! The parts common to all nets with kept tensors: memory on both sides, CUDA graphs, the number of shapes, and the
 //! comparison with an unbound run.
 
 use ndarray::{Array, Array1, Dimension};
@@ -112,7 +112,7 @@ impl<B> KeptShapes<B> {
         Ok(self.bindings.last_mut().map(|kept| &mut kept.binding))
     }
 
-    /// Prepares for an unbound run, after which no graph can be replayed: cuDNN plans its convolutions anew for another
+    /// Prepares for an unbound run, after which no graph can be replayed: cuDNN plans its convolutions again for another
     /// shape, and may unload the recorded kernels.
     pub fn prepare_unbound(&mut self) {
         self.bindings.retain(|kept| !kept.has_graph);

@@ -292,7 +292,7 @@ impl Runtime {
         commit(self.builder(graphs)?, model, extra)
     }
 
-    /// Builds an engine, or reads it from the folder. What the engine cannot run is left to the device's own kernels.
+    /// Builds an engine, or reads it from the folder. The device's own kernels run what the engine cannot.
     fn build_engine(
         &self,
         engines: &EngineSettings,
@@ -321,7 +321,7 @@ impl Runtime {
             if !engines::is_of_another_version(&error.to_string()) {
                 return Err(error);
             }
-            warn!(%error, "Building the engine anew: another version of TensorRT built the one in the cache");
+            warn!(%error, "Building the engine again: another version of TensorRT built the one in the cache");
             engines::forget(&engines.folder, &key).map_err(|error| ort::Error::new(error.to_string()))?;
             build()
         });

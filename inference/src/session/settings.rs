@@ -67,7 +67,7 @@ pub struct GpuSettings {
     /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
     /// Whether a net gets inputs of few shapes: tiles of few sizes, and batches of 1 or the most. `None` means yes on a GPU,
-    /// where cuDNN plans every convolution anew when the shape of its input changes, and no on a CPU.
+    /// where cuDNN plans every convolution again when the shape of its input changes, and no on a CPU.
     pub few_shapes: Option<bool>,
     /// Whether CUDA records the kernels of a run of a picture net and launches them as one graph. Requires kept tensors.
     /// An engine runs without it.

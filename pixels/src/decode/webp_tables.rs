@@ -171,7 +171,7 @@ impl<'a> Stream<'a> {
                     greatest = greatest.max((value << 8) | symbol);
                     if all_are_equal { left } else { 1 }
                 }
-                // There is nothing to copy yet.
+                // A copy needs an earlier pixel.
                 Some(copy) if copy < COPIES as u32 && left == pixels => return Err(Stop::Broken),
                 Some(copy) if copy < COPIES as u32 => {
                     let count = self.read_prefixed(copy)?;

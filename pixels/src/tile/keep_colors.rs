@@ -1,7 +1,7 @@
 //! Gives an enlarged picture the colors of the original.
 //!
 //! Upscalers shift colors. The compact net of Real-ESRGAN makes a flat gray of 224 six levels brighter, and the shift
-//! depends on the surroundings, so no curve undoes it. What does is the **drift**: the original minus the mean of the
+//! depends on the surroundings, so no curve undoes it. The **drift** does: the original minus the mean of the
 //! output pixels that show the same place. Near edges the drift tells how the net draws edges, which is its task; in
 //! flat places it tells the shift. So the drift is averaged with weights that favor flat places, and added.
 
@@ -32,8 +32,8 @@ type Weighted = [i32; 4];
 /// Corrects the output of an upscaler, bytes `[1, h * scale, w * scale, 3]`, by its drift from the input, bytes
 /// `[1, h, w, 3]`. A net of scale 1 may be meant to change colors: its output stays as it is.
 ///
-/// Neither looks at nor changes what lies outside a window of columns and rows, in input pixels: there the net saw the
-/// border of its input. The corrections of windows that overlap agree [`COLOR_REACH`] away from their borders.
+/// Neither reads nor changes pixels outside a window of columns and rows, in input pixels: there the net saw the border
+/// of its input. The corrections of windows that overlap agree [`COLOR_REACH`] away from their borders.
 ///
 /// # Errors
 /// [`PixelError::InvalidOutput`] if the output has another shape or is not contiguous.

@@ -10,7 +10,7 @@ import { routes } from './router';
 import { signInAgain } from './sign-in-again';
 import { StartPage } from './start-page';
 
-/** When nothing else loads any more. */
+/** After everything has loaded. */
 const CLEANUP_DELAY_MS = 10_000;
 
 /** Creates the settings, the session, the query cache and the router. */

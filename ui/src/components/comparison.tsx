@@ -24,7 +24,7 @@ type ComparisonProps = {
   children?: ReactNode;
 };
 
-/** Shows `before` to the left of the line and `after` to its right. An invisible range input is there for the keyboard. */
+/** Shows `before` to the left of the line and `after` to its right. An invisible range input serves the keyboard. */
 export function Comparison({
   label,
   before,

@@ -4,7 +4,7 @@ import { Icon } from './icon';
 
 type FieldProblemProps = { id?: string; className?: string; children: ReactNode };
 
-/** What is wrong with a field, right below it. */
+/** The error of a field, right below it. */
 export function FieldProblem({ id, className, children }: FieldProblemProps) {
   return (
     <p id={id} role="alert" className={classNames('flex gap-2 text-sm text-danger', className)}>

@@ -7,7 +7,7 @@ const RAW = /\.(3fr|arw|cr2|cr3|crw|dng|erf|iiq|mrw|nef|nrw|orf|pef|raf|rw2|sr2|
 
 type Formats = Pick<Config['features'], 'heic' | 'avif'>;
 
-/** What a file input offers where these formats are read. If HEIC is not among them, iOS converts it to JPEG. */
+/** The types that a file input offers where these formats are read. If HEIC is not among them, iOS converts it to JPEG. */
 export const pictureTypes = ({ heic, avif }: Formats) =>
   `image/*${heic ? ',.heic,.heif,.hif' : ''}${avif ? ',.avif' : ''}`;
 

@@ -244,7 +244,7 @@ export class Session {
     try {
       const renewed = await renewUser(this.storageKey, user, () => this.loadClient());
       const now = this.state.getState();
-      // What was renewed for a user who has signed out in the meantime goes, too.
+      // Discards tokens renewed for a user who has signed out in the meantime.
       if (!now.user && now.hasSignedOut) this.clearUser();
       else this.take(renewed);
     } catch (error) {

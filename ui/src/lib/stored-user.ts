@@ -9,7 +9,7 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
   return `oidc.user:${issuer}:${clientId}`;
 }
 
-/** What stays of a user whose session has expired. Other tabs would take nothing for a sign-out. */
+/** Remains of a user whose session has expired. Other tabs would take a missing entry for a sign-out. */
 const EXPIRED = '{"expires_at":0}';
 /** In the tab's storage, beside the work of this user. */
 const OWNER_KEY = 'retouch-owner';

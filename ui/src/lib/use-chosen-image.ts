@@ -69,7 +69,7 @@ async function serverPreview(file: File, maxDimension: number, signal: AbortSign
   }
 }
 
-/** What files must be. */
+/** The limits that files must meet. */
 export type FileLimits = { maxDimension: number; maxBytes: number; formats: Config['features'] };
 
 /** Pictures with sides of at most `maxDimension` pixels, as this server reads them. */
@@ -109,7 +109,7 @@ export async function checkImageFile(
   }
 }
 
-/** What the server would say about a format that it does not read. */
+/** The server's words about a format that it does not read. */
 function unavailableText(format: string): string {
   const detail = `${format} files cannot be read here. Save the picture as JPEG or PNG and upload that.`;
   return problemText({ detail, code: 'image_format_unavailable' });

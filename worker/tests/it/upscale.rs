@@ -135,7 +135,7 @@ impl Net for Stub {
 }
 
 /// Returns the sum of the samples at most `radius` rows and columns away, for each sample of `[1, row, column, channel]`.
-/// Tests are not optimized, so it does not add them anew for each.
+/// Uses a summed-area table, because tests are not optimized.
 fn sums_around(tile: &Array4<u8>, radius: usize) -> Vec<u32> {
     let (_, height, width, channels) = tile.dim();
     let stride = (width + 1) * channels;

@@ -39,7 +39,7 @@ struct SdxlPorts {
     time_ids: Port,
 }
 
-/// What one painting of a batch is guided by.
+/// The guidance of one painting in a batch.
 pub(in crate::diffusion) struct Guide<'a> {
     /// The prompt, and before it the negative prompt if there is one.
     pub(in crate::diffusion) texts: &'a EmbeddedTexts,

@@ -1,4 +1,4 @@
-//! What is known about ONNX's operators: which of them 16 bits are good for, and what they return.
+//! Facts about ONNX's operators: which of them tolerate 16 bits, and what they return.
 
 /// How precisely an operator computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Arithmetic {
     Full,
 }
 
-/// What the first output of an operator is.
+/// The type of an operator's first output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Elements of the same type as those of the input at an index.
@@ -20,7 +20,7 @@ pub enum Output {
     NoFloats,
 }
 
-/// What the other outputs of an operator are.
+/// The types of an operator's other outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     /// Not known; such a node is refused.

@@ -4,13 +4,13 @@
 pub(super) enum Stop {
     /// The stream ends or breaks its rules. The decoder stops there too, so nothing that it allocates comes later.
     Broken,
-    /// The stream describes more than is read. The decoder goes on.
+    /// The stream describes more than this reads. The decoder continues.
     TooLong,
 }
 
 pub(super) type Read<T> = Result<T, Stop>;
 
-/// How often bits are taken from a stream. The reference encoder, compressing a photo of 36 megapixels as well as it can,
+/// How often bits are read from a stream. The reference encoder, compressing a photo of 36 megapixels as well as it can,
 /// needs 400,000 up to the codes and 540,000 in all. The worst stream that was found takes 18 ns for each.
 const MOST_STEPS: u32 = 800_000;
 const LONGEST_CODE: usize = 15;

@@ -11,7 +11,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-/** What the mask was drawn for. */
+/** The images that a mask was drawn for. */
 const drawnFor = vi.hoisted(() => new Set<unknown>());
 
 // jsdom has no canvas: the mock lists the shapes it would draw.

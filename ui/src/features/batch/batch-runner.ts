@@ -40,7 +40,7 @@ export function batchRunner(tool: EditingTool, queryClient: QueryClient): BatchR
   return next;
 }
 
-/** Sends the items of one tool's batch, and shows how their jobs go on. All state is in the batch store. */
+/** Sends the items of one tool's batch, and follows their jobs. All state is in the batch store. */
 class BatchRunner {
   private senders = 0;
   private isOpen = false;
@@ -154,7 +154,7 @@ class BatchRunner {
         if (Array.isArray(answer)) this.complete(item, answer);
         else this.applyJob(item, answer);
         const isUnwanted = signal.aborted && this.batch() && !Array.isArray(answer);
-        // If the cancellation is lost, the list goes on showing the job.
+        // If the cancellation is lost, the list still shows the job.
         if (isUnwanted) await this.cancel({ ...item, jobId: answer.id }).catch(() => {});
       } catch (error) {
         this.fail(item, error as Error);

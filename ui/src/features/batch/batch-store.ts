@@ -121,7 +121,7 @@ export function restoreBatches(): BatchStore {
   }
 }
 
-/** Who leaves to buy credits finds the files that they did not cover by name. */
+/** People who leave to buy credits find the files that these did not cover, by name. */
 function isKept({ jobId, image, state: { kind } }: BatchItem): boolean {
   return jobId !== null || image !== null || kind === 'unpaid' || kind === 'rejected';
 }

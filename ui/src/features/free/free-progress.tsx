@@ -9,7 +9,7 @@ const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
 type FreeProgressProps = { tool: EditingTool; run: ReturnType<typeof useFreeRun> };
 
-/** How a visitor's run goes on, over the picture that it will replace. */
+/** The progress of a visitor's run, over the picture that the result will replace. */
 export function FreeProgress({ tool, run: { job, uploadFraction } }: FreeProgressProps) {
   if (!job && uploadFraction === null) return null;
   return (

@@ -19,7 +19,7 @@ export const sorts: Record<ImageSort, Message> = {
 
 export const allImages: ImageFilter = { search: '', sort: 'newest' };
 
-/** What is searched for if somebody types this. The API refuses NUL characters. */
+/** The search that this input asks for. The API refuses NUL characters. */
 export const searchOf = (text: string) => text.replaceAll('\0', '').trim().slice(0, MAX_SEARCH_LENGTH);
 
 /** Reads what My Images shows from its address. */

@@ -6,7 +6,7 @@ export const MASK_COLOR = '#f5117b';
 /** Limits the canvas of an imported area, in pixels per side. */
 const MAX_SIDE = 2048;
 
-/** What has been drawn. Weak, because an area that Undo or the next click hides may not keep its 16 MB. */
+/** The canvases drawn so far. Weak, because an area that Undo or the next click hides may not keep its 16 MB. */
 const drawn = new WeakMap<Area, WeakRef<HTMLCanvasElement>>();
 
 /** Returns an imported area, drawn for display on the image that it belongs to. */

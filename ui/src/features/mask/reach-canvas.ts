@@ -36,7 +36,7 @@ function widened(shapes: Shape[], image: ImageSize, by: number): HTMLCanvasEleme
   context.scale(scale, scale);
   for (const shape of shapes) {
     if (shape.kind === 'area' && shape.erases) {
-      // Gets thinner, like a stroke that erases: what is around it gets wider.
+      // Gets thinner, like a stroke that erases: its surroundings get wider.
       const around = shapesOf([inverted([{ ...shape, erases: false }], image)]);
       context.globalCompositeOperation = 'destination-in';
       context.drawImage(widened(around, image, by), 0, 0, image.x, image.y);

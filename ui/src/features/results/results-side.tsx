@@ -40,7 +40,7 @@ export function ResultsSide(props: ResultsSideProps) {
         {run.announcement}
       </p>
       <ResultsPanel
-        // Magic Fix goes on with the next image in place, and its results are another list.
+        // Magic Fix shows the next image in place, and its results are another list.
         key={image.id}
         tool={tool}
         image={image}

@@ -22,7 +22,7 @@ const resultsKey: Record<ToolName, (imageId: string) => readonly string[]> = {
 
 type Listener = { imageId: string; tool: ToolName; onEnd: (job: Job) => void };
 
-/** What is known of a job that has yet to be read. */
+/** The known fields of a job that has yet to be read. */
 type UnreadJob = Pick<Job, 'id' | 'imageId' | 'tool'>;
 
 type Watcher = {

@@ -44,7 +44,7 @@ export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
     if (isBusy) return;
     if (!url.trim()) return reject('address', t('Enter the address to call'));
     if (events.length === 0) return reject('events', t('Choose at least one event.'));
-    // What a hidden field contains does not count.
+    // The value of a hidden field does not count.
     const creditsBelow = hasThreshold ? Number(below) : savedBelow;
     if (!(Number.isInteger(creditsBelow) && creditsBelow >= 1 && creditsBelow <= MAX_CREDITS_BELOW)) {
       return reject('threshold', t('Enter a whole number of credits'));

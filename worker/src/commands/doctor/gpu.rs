@@ -221,7 +221,7 @@ fn major(version: &str) -> u32 {
 /// Returns advice for an error of ONNX Runtime at start.
 pub fn advice(error: &str) -> String {
     if let Some(library) = missing_library(error) {
-        // Some are looked for without their version last.
+        // The loader's last attempt for some libraries omits their version.
         let is_it = |name: &str| {
             name.strip_prefix(library)
                 .is_some_and(|version| version.is_empty() || version.starts_with('.'))
@@ -229,7 +229,7 @@ pub fn advice(error: &str) -> String {
         let wheel = LIBRARIES.iter().find(|(name, _)| is_it(name)).map(|(_, wheel)| *wheel);
         return match wheel {
             Some(wheel) => {
-                // The error of a library that is there, but cannot be loaded, is hidden by that of the other name.
+                // The error about the other name hides that of a library that exists but cannot be loaded.
                 format!(
                     "{library} is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH, or see with \
                      LD_DEBUG=libs why it cannot be loaded from there"

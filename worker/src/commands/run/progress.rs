@@ -8,7 +8,7 @@ use retouch_catalog::{Count, CountUnit};
 /// Clears what a longer text before left on the line (ECMA-48, EL).
 const CLEAR_REST: &str = "\x1b[K";
 
-/// A line on standard error that changes while a run goes on.
+/// A line on standard error that changes during a run.
 #[derive(Clone, Copy)]
 pub struct Line {
     is_shown: bool,

@@ -10,7 +10,7 @@ use super::output::Output;
 use crate::tools::Made;
 use crate::tools::stage::Stage;
 
-/// What a tool has made, and with what.
+/// The output of a tool, and what it was made with.
 pub struct Finished {
     pub made: Made,
     /// The model that ran, or both if two ran.

@@ -143,7 +143,7 @@ fn resize_back(
 /// A crop in tiles.
 struct Tiles<'a> {
     crop: &'a Crop,
-    /// What the model gets: the crop, or half of its size.
+    /// The model's input: the crop, or the crop at half size.
     picture: Arc<Picture>,
     /// The largest side of a tile, without padding.
     side: u32,

@@ -18,7 +18,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Adds a pixel: what it is, and what it should resemble, R, G, B in 0..=255.
+    /// Adds a pixel: its value, and the value that it should resemble; R, G, B in 0..=255.
     pub fn add(&mut self, found: [f64; 3], expected: [f64; 3]) {
         for channel in 0..3 {
             self.sums[channel] += (found[channel] - expected[channel]).abs();
