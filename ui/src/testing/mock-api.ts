@@ -94,6 +94,9 @@ export class MockApi {
     return this.webhooks.find((one) => one.id === id);
   }
 
+  /** The job of each idempotency key; a repeat returns it, even if it has ended. */
+  readonly jobOfKey = new Map<string, Job>();
+
   private nextId = 1;
   /** Jobs created through the API. Jobs created by a test do not advance. */
   private created = new Set<string>();
@@ -303,7 +306,10 @@ export class MockApi {
         const cost = tier === 'paid' ? price : 0;
         const imageId = new URL(request.url).searchParams.get('imageId');
         const image = this.images.find(({ id }) => id === imageId);
-        this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+        const key = request.headers.get('Idempotency-Key') ?? '';
+        this.idempotencyKeys.push(key);
+        const earlier = this.jobOfKey.get(key);
+        if (earlier) return HttpResponse.json(earlier, { status: 202 });
         if (!image) return problem(404, 'Image not found');
         if (this.user.credits < cost) return problem(402, 'Not enough credits');
         if (tier === 'free') {
@@ -312,6 +318,7 @@ export class MockApi {
         }
         const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
         this.created.add(job.id);
+        this.jobOfKey.set(key, job);
         return HttpResponse.json(job, { status: 202 });
       };
     const visitorRun =
@@ -341,7 +348,7 @@ export class MockApi {
       http.post('*/api/images/upload', async ({ request }) => {
         const key = request.headers.get('Idempotency-Key');
         const stored = key && this.uploads.get(key);
-        if (stored) return HttpResponse.json(stored, { status: 201 });
+        if (stored && this.images.includes(stored)) return HttpResponse.json(stored, { status: 201 });
         const id = this.id('image');
         const name = (await request.text()).match(/filename="([^"]*)"/)?.[1] ?? null;
         const [url, createdAt] = [this.pictureOf(id), new Date().toISOString()];

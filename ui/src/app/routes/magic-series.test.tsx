@@ -141,6 +141,18 @@ describe('a finished fix', () => {
     expect(screen.getByRole('button', { name: 'Magic Fix' })).toHaveFocus();
   });
 
+  test('gives way to Failed to find your image if that was deleted elsewhere', async () => {
+    const api = withImage();
+    open(api);
+    await fix(api);
+    api.fixed = [];
+    api.images = [];
+    server.use(http.get('*/api/magic-images/:id', () => new HttpResponse(null, { status: 404 })));
+    await draw(300);
+    await start();
+    expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
+  });
+
   test('is undone to the picture before, with its mask, and redone, without another run', async () => {
     const api = withImage();
     open(api);

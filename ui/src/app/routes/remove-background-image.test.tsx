@@ -2,6 +2,7 @@ import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
+import type { Job } from '@/lib/api-types';
 import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -99,28 +100,75 @@ describe('the background tool on a stored image', () => {
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
 
-  test('runs again after a run whose response was lost has failed', async () => {
-    const api = withImage();
-    renderApp('/remove-background/image-1', { api, signedIn: true });
-    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+  /** Loses the response of the next run, which becomes the job that `start` returns. */
+  function loseResponse(api: MockApi, start: () => Job | Promise<Job>) {
     server.use(
       http.post(
         '*/api/rmbg-images/remove-bg-ai',
-        ({ request }) => {
-          api.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
-          setTimeout(() => api.startJob({ imageId: 'image-1', state: 'failed', failure }), 100);
+        async ({ request }) => {
+          const key = request.headers.get('Idempotency-Key') ?? '';
+          api.idempotencyKeys.push(key);
+          api.jobOfKey.set(key, await start());
           return HttpResponse.error();
         },
         { once: true },
       ),
     );
+  }
+
+  test('runs again after a run whose response was lost has failed', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    loseResponse(api, () => {
+      const job = api.startJob({ imageId: 'image-1' });
+      setTimeout(() => Object.assign(job, { state: 'failed', failure }), 100);
+      return job;
+    });
     const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
     await waitFor(() => expect(run).toBeEnabled());
     await userEvent.click(run);
     expect(await screen.findByText('Something went wrong')).toBeVisible();
     await userEvent.click(run);
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
-    expect(new Set(api.idempotencyKeys).size).toBe(2);
+    const [lost, repeated, next] = api.idempotencyKeys;
+    expect(repeated).toBe(lost);
+    expect(next).not.toBe(lost);
+  });
+
+  test('does not run again if the run whose response was lost is done', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, () => api.runJob({ imageId: 'image-1' }));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await results();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await waitFor(() => expect(api.idempotencyKeys).toHaveLength(2));
+    await waitFor(() => expect(run).toBeEnabled());
+    expect(api.jobs).toHaveLength(1);
+    await userEvent.click(run);
+    expect(await screen.findByRole('img', { name: 'Result 2' })).toBeVisible();
+    expect(api.jobs).toHaveLength(2);
+  });
+
+  test('does not complain of a lost response after the result has arrived', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, async () => {
+      const job = api.runJob({ imageId: 'image-1' });
+      await results();
+      return job;
+    });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await results();
+    await waitFor(() => expect(run).toBeEnabled());
+    expect(screen.queryByText('Failed to remove image background')).toBeNull();
+    expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
 
   test('says Failed to find your image once a run shows that it was deleted', async () => {

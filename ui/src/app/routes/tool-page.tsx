@@ -7,6 +7,7 @@ import type { Tool } from '@/features/catalog/tool';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
 import { useActiveJobs } from '@/features/runs/get-active-jobs';
+import { isProblem } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { formatPercent } from '@/lib/format';
 import { toolName } from '@/lib/tool-names';
@@ -34,7 +35,7 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
   const jobs = useActiveJobs().data?.filter((job) => job.imageId === imageId && job.tool === tool.name);
   const fraction = jobs?.[0]?.progress?.fraction;
 
-  if (image.isError && !image.data) {
+  if (image.isError && (!image.data || isProblem(image.error, 404))) {
     return (
       <ImageNotFound
         backTo={tool.pagePath}

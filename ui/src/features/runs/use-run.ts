@@ -10,6 +10,7 @@ import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
+import { isFinal } from './job-state';
 import { useImageRuns } from './use-image-runs';
 
 export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
@@ -28,19 +29,26 @@ type RunOptions<Request> = {
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
 
+/** A request, with the key that makes its repeats start a single run. */
+type Attempt<Request> = { request: Request; key: string; isRepeat: boolean };
+
 /** A run on a stored image, from the click to the new results in the list. */
 export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefused }: RunOptions<Request>) {
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
   // Each click has its own idempotency key. After a lost connection or a 5xx the key is reused: the job may exist.
-  const pending = useRef<{ request: Request; key: string } | null>(null);
+  const pending = useRef<Attempt<Request> | null>(null);
+  /** Whether a run has succeeded while a request is being sent: most likely its own. */
+  const hasSucceeded = useRef(false);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
-  /** Forgets a request whose answer was lost once a run ends, which may be its run: the next click starts another one. */
-  function forgetLost() {
-    if (!submit.isPending) pending.current = null;
+  function arrive(results: Result[]) {
+    hasSucceeded.current = true;
+    setProblem(null);
+    setAnnouncement(t(resultReady));
+    onDone(results);
   }
 
   function fail(detail: string) {
@@ -51,35 +59,35 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const active = useImageRuns({
     imageId,
     tool: tool.name,
-    onDone: (results) => {
-      forgetLost();
-      setProblem(null);
-      setAnnouncement(t(resultReady));
-      onDone(results);
-    },
+    onDone: arrive,
     onFailed: ({ failure }) => {
-      forgetLost();
       if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
 
   const submit = useMutation({
-    mutationFn: async ({ request, key }: { request: Request; key: string }) => {
+    mutationFn: async ({ request, key }: Attempt<Request>) => {
       await checkPreconditions();
       return send(request, key);
     },
-    onSuccess: (answer) => {
+    onSuccess: (answer, { request, isRepeat }) => {
       pending.current = null;
-      if (Array.isArray(answer)) active.complete(answer);
-      else active.update(answer);
+      if (Array.isArray(answer)) return active.complete(answer);
+      // The run whose answer was lost has ended without a result.
+      if (isRepeat && isFinal(answer) && answer.results.length === 0) {
+        return submitAttempt({ request, key: newId(), isRepeat: false });
+      }
+      if (isRepeat && active.hasEnded(answer)) return arrive(answer.results);
+      active.update(answer);
     },
     onError: (error, { request }) => {
-      if (error instanceof ApiError && error.status < 500) pending.current = null;
+      const isLost = !(error instanceof ApiError && error.status < 500);
+      if (!isLost || hasSucceeded.current) pending.current = null;
+      if (isLost && hasSucceeded.current) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
-      // Deleted elsewhere: the page says so.
-      if (isProblem(error, 404, 'Image not found')) {
-        void queryClient.resetQueries({ queryKey: queryKeys.userImage(imageId) });
-      } else if (isProblem(error, 404)) {
+      // The image or the result was deleted elsewhere; the page says which.
+      if (isProblem(error, 404)) {
+        void queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
         void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
       }
       if (error instanceof ApiError && onRefused(error, request)) return;
@@ -91,10 +99,14 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     if (submit.isPending || active.job) return;
     setProblem(null);
     setAnnouncement('');
-    if (!pending.current || !isRetry(request, pending.current.request)) {
-      pending.current = { request, key: newId() };
-    }
-    submit.mutate(pending.current);
+    const isRepeat = pending.current !== null && isRetry(request, pending.current.request);
+    submitAttempt({ request, key: (isRepeat && pending.current?.key) || newId(), isRepeat });
+  }
+
+  function submitAttempt(attempt: Attempt<Request>) {
+    hasSucceeded.current = false;
+    pending.current = attempt;
+    submit.mutate(attempt);
   }
 
   return {
@@ -106,7 +118,6 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
       if (job.state === 'cancelled') {
-        forgetLost();
         setProblem(null);
         setAnnouncement(t('The run was canceled'));
       }
