@@ -252,6 +252,36 @@ describe('interruptions of a batch', () => {
     expect(screen.queryByRole('button', { name: /Retry/ })).toBeNull();
   });
 
+  test.each([
+    ['before its run', () => HttpResponse.json({ detail: 'Image not found' }, { status: 404 })],
+    [
+      'during its run',
+      (api: MockApi) => {
+        const failure = { code: 'image_missing', detail: 'The picture was deleted' };
+        return HttpResponse.json(api.startJob({ state: 'failed', failure }), { status: 202 });
+      },
+    ],
+  ])('uploads a file again whose image was deleted %s', async (_, answer) => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        ({ request }) => {
+          const deleted = new URL(request.url).searchParams.get('imageId');
+          api.images = api.images.filter(({ id }) => id !== deleted);
+          return answer(api);
+        },
+        { once: true },
+      ),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: /^Retry \S+\.png$/ }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(api.images).toHaveLength(2);
+  });
+
   test('retries with the same key after lost responses', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const lost: (string | null)[] = [];
@@ -545,6 +575,7 @@ describe('a batch after a reload', () => {
     renderApp('/remove-background', { api, signedIn: true });
     expect(await screen.findByText('2 of 3 done · 1 failed')).toBeVisible();
     expect(rowOf('deleted.png')).toHaveTextContent('Job not found');
+    expect(screen.queryByRole('button', { name: /^Retry/ })).toBeNull();
     expect(screen.queryByText('never-sent.png')).toBeNull();
   });
 

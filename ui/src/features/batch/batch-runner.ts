@@ -182,6 +182,7 @@ class BatchRunner {
     if (error.name === 'AbortError') return this.set(item, { state: { kind: 'canceled' } });
     if (isProblem(error, 402)) return this.stopUnpaid(item);
     if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
+    if (isProblem(error, 404)) this.set(item, { image: null });
     const isFreeUsed = error instanceof ApiError && error.detail === 'Free Exists';
     const reason = isFreeUsed ? t(this.tool.texts.freeExists) : failureText(error);
     this.set(item, { state: { kind: 'failed', reason, isFinal: isFreeUsed || isVerdict(error) } });
@@ -215,17 +216,21 @@ class BatchRunner {
     this.refreshBalance();
   }
 
-  private show = (job: Job) => this.setOfJob(job.id, itemState(job));
+  private show = (job: Job) => {
+    const isImageGone = job.failure?.code === 'image_missing';
+    this.setOfJob(job.id, { state: itemState(job), ...(isImageGone && { image: null }) });
+  };
 
+  /** Jobs are deleted together with their image. */
   private showDeleted = (jobId: string, error: ApiError) =>
-    this.setOfJob(jobId, { kind: 'failed', reason: problemText(error) });
+    this.setOfJob(jobId, { state: { kind: 'failed', reason: problemText(error) }, image: null });
 
   private isShown = ({ tool, imageId }: Job) =>
     this.isOpen && tool === this.tool.name && this.items().some(({ image }) => image?.id === imageId);
 
-  private setOfJob(jobId: string, state: ItemState) {
+  private setOfJob(jobId: string, change: Partial<BatchItem>) {
     const item = this.items().find((one) => one.jobId === jobId);
-    if (item && !isFinished(item)) this.set(item, { state });
+    if (item && !isFinished(item)) this.set(item, change);
   }
 
   private refreshBalance() {
@@ -242,7 +247,7 @@ function itemState(job: Job): ItemState {
     return {
       kind: 'failed',
       reason: failure ? problemText(failure) : t('The run failed'),
-      isFinal: failure?.code.startsWith('image_'),
+      isFinal: failure?.code.startsWith('image_') && failure.code !== 'image_missing',
     };
   if (state === 'queued') return { kind: 'queued', position: position ?? null, etaSeconds };
   return {

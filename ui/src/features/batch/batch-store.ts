@@ -79,8 +79,9 @@ export function isUnsent({ image, state: { kind } }: BatchItem): boolean {
   return ['waiting', 'uploading', 'paused'].includes(kind) || (kind === 'unpaid' && !image);
 }
 
-/** Whether the user can try the item again. */
-export function canRetry({ state }: Pick<BatchItem, 'state'>): boolean {
+/** Whether the user can try the item again, which needs its file or the uploaded image. */
+export function canRetry({ file, image, state }: Pick<BatchItem, 'file' | 'image' | 'state'>): boolean {
+  if (!file && !image) return false;
   if (state.kind === 'failed') return !state.isFinal;
   return state.kind === 'unpaid' || state.kind === 'canceled';
 }
