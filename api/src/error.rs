@@ -11,15 +11,15 @@ use retouch_pixels::decode::Foreign;
 use retouch_pixels::finish::FinishError;
 use retouch_pixels::mask::MaskError;
 
-/// The detail for a token that was issued before its account was deleted.
-pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to start a new account.";
-
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// 401: the token or key is missing, invalid or expired.
     #[error("{0}")]
     Unauthorized(&'static str),
+    /// 401: the token was issued before its account was deleted.
+    #[error("This account was deleted. Sign in again to start a new account.")]
+    AccountDeleted,
     /// 403: an API key was sent to a route that requires a person's token.
     #[error("API keys cannot be used here. Sign in instead.")]
     TokenRequired,
@@ -211,7 +211,7 @@ impl From<DatabaseError> for ApiError {
 impl From<PlaceError> for ApiError {
     fn from(error: PlaceError) -> Self {
         match error {
-            PlaceError::NoSuchUser => Self::Unauthorized(ACCOUNT_DELETED),
+            PlaceError::NoSuchUser => Self::AccountDeleted,
             PlaceError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             PlaceError::Database(error) => error.into(),
         }

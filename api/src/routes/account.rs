@@ -17,7 +17,7 @@ use super::keys::KeyView;
 use super::problem::Problem;
 use super::views::{ImageView, JobView, ResultView};
 use super::webhooks::WebhookView;
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
@@ -36,7 +36,7 @@ pub async fn delete_user(
 ) -> Result<StatusCode, ApiError> {
     let user = match caller {
         Ok(TokenUser(user)) => user.id,
-        Err(ApiError::Unauthorized(ACCOUNT_DELETED)) => return Ok(StatusCode::NO_CONTENT),
+        Err(ApiError::AccountDeleted) => return Ok(StatusCode::NO_CONTENT),
         Err(error) => return Err(error),
     };
     delete_account::delete_account(&app, user).await?;

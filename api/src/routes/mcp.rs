@@ -149,7 +149,7 @@ fn origin_with_port(public_url: &Url) -> String {
 
 /// Refuses a client that has not signed in, and says where it can (RFC 9728, §5.1).
 fn refusal(app: &App, error: ApiError) -> Response {
-    let is_unauthorized = matches!(error, ApiError::Unauthorized(_));
+    let is_unauthorized = matches!(error, ApiError::Unauthorized(_) | ApiError::AccountDeleted);
     let mut response = error.into_response();
     if is_unauthorized
         && let Ok(address) = app.public_url.join(METADATA_PATH_OF_MCP)

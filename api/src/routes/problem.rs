@@ -23,10 +23,10 @@ pub struct Problem {
     /// The status.
     #[schema(example = 402)]
     pub status: u16,
-    /// A sentence for people, whose wording may change. Programs use `code`.
+    /// A sentence for people, whose wording may change. Programs use `status` and `code`.
     #[schema(example = "Not enough credits")]
     pub detail: String,
-    /// Why a run failed or was refused, for programs, e.g. `image_unreadable`.
+    /// The reason, for programs, where the status is not specific enough, e.g. `image_unreadable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
@@ -54,6 +54,7 @@ impl ApiError {
     pub fn code(&self) -> Option<String> {
         let code = match self {
             Self::RunFailed(failure) => failure.code.as_str(),
+            Self::AccountDeleted => "account_deleted",
             Self::FreeExists => "free_run_used",
             Self::Canceled => "canceled",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
@@ -85,7 +86,7 @@ impl ApiError {
     /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(_) | Self::AccountDeleted => StatusCode::UNAUTHORIZED,
             Self::TokenRequired | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
             Self::NotFound(_) | Self::NoSuchPath => StatusCode::NOT_FOUND,
@@ -138,7 +139,7 @@ impl IntoResponse for ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         match &self {
-            Self::Unauthorized(_) => {
+            Self::Unauthorized(_) | Self::AccountDeleted => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::RangeNotSatisfiable { length } => {

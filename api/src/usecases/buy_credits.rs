@@ -5,7 +5,7 @@ use retouch_core::orders;
 use retouch_core::users::User;
 
 use super::delete_account;
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::payments::PaymentsError;
 use crate::state::App;
 
@@ -38,5 +38,5 @@ pub async fn buy_credits(
     if url.is_none() {
         delete_account::close_pages(app, user.id, &[page.session]).await;
     }
-    url.ok_or(ApiError::Unauthorized(ACCOUNT_DELETED))
+    url.ok_or(ApiError::AccountDeleted)
 }

@@ -6,7 +6,7 @@ use retouch_core::UserId;
 use retouch_core::api_keys::{self, ApiKey, CreateError, NewApiKey, PREFIX, SHOWN_LENGTH};
 use sha2::{Digest, Sha256};
 
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::random_secret::random_secret;
 use crate::state::App;
 
@@ -21,7 +21,7 @@ pub async fn create_key(
     let stored = api_keys::create(&app.pool, owner, &new).await.map_err(|error| match error {
         CreateError::Name => ApiError::BadRequest(error.to_string()),
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
-        CreateError::OwnerGone => ApiError::Unauthorized(ACCOUNT_DELETED),
+        CreateError::OwnerGone => ApiError::AccountDeleted,
         CreateError::Database(error) => error.into(),
     })?;
     tracing::info!(user.id = %owner, key.id = %stored.id, "Created API key {}", stored.id);

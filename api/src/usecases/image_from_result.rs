@@ -3,7 +3,7 @@
 use retouch_core::images::{self, FromResult, Image, Stay};
 use retouch_core::{ResultId, UserId, db};
 
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::state::App;
 
 /// Where the image comes from.
@@ -29,7 +29,7 @@ pub async fn image_from_result(
         FromResult::Existed(image) => (image, Origin::Existed),
         FromResult::NoResult => return Err(ApiError::NotFound("Result")),
         FromResult::OverQuota => return Err(ApiError::StorageFull(quota)),
-        FromResult::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+        FromResult::OwnerGone => return Err(ApiError::AccountDeleted),
     };
     let image = db::within(images::get(&app.pool, image)).await?;
     // Another request may have deleted it meanwhile.

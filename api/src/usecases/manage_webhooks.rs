@@ -5,7 +5,7 @@ use retouch_core::webhooks::{
 };
 use retouch_core::{EventId, UserId, WebhookId};
 
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::random_secret::random_secret;
 use crate::state::App;
 use crate::webhooks::address::AddressError;
@@ -99,7 +99,7 @@ pub async fn create_webhook(
     };
     let made = webhooks::create(&app.pool, owner, &new).await.map_err(|error| match error {
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
-        CreateError::OwnerGone => ApiError::Unauthorized(ACCOUNT_DELETED),
+        CreateError::OwnerGone => ApiError::AccountDeleted,
         CreateError::Database(error) => error.into(),
     })?;
     tracing::info!(user.id = %owner, webhook.id = %made.id, "Created webhook {}", made.id);

@@ -5,7 +5,7 @@ use retouch_core::db;
 use retouch_core::users::{self, SignIn, User};
 use sha2::{Digest, Sha256};
 
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::state::App;
 
 /// Returns the user whom the `Authorization` header identifies. The first valid token of a person creates the user
@@ -19,7 +19,7 @@ pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, Api
         token_issued_at: identity.token_issued_at,
     };
     let user = db::within(users::find_or_create(&app.pool, &sign_in)).await?;
-    let mut user = user.ok_or(ApiError::Unauthorized(ACCOUNT_DELETED))?;
+    let mut user = user.ok_or(ApiError::AccountDeleted)?;
     let in_token = identity.email.clone();
     if user.email_is_stale
         || in_token.as_ref().is_some_and(|email| user.email.as_ref() != Some(email))

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::decode_budget::Memory;
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::state::App;
 
 /// What happens to a file's EXIF, such as date, place and camera: `strip` drops it, `keep` keeps it. The orientation is
@@ -154,7 +154,7 @@ async fn record(app: &App, new: &NewImage) -> Result<Image, ApiError> {
             return image.ok_or(ApiError::NotFound("Image"));
         }
         InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
-        InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+        InsertOutcome::OwnerGone => return Err(ApiError::AccountDeleted),
         InsertOutcome::TooLate => {
             return Err(ApiError::Unavailable {
                 detail: "Storing the image took too long. Please try again.".into(),

@@ -28,6 +28,8 @@ type Credentials = {
   replaceToken: (refused: string | null) => Promise<string | null>;
   /** The API has refused the only token there is. */
   onRefused: () => void;
+  /** The account of the token was deleted. A renewed token would create another account. */
+  onDeleted: () => void;
 };
 
 /** Authorizes the calls. Set once by the session, so that this file does not depend on the identity provider. */
@@ -35,6 +37,7 @@ let credentials: Credentials = {
   token: async () => null,
   replaceToken: async () => null,
   onRefused: () => {},
+  onDeleted: () => {},
 };
 
 export function setCredentials(next: Credentials) {
@@ -47,6 +50,7 @@ export function setCredentials(next: Credentials) {
  */
 async function authorized<T extends { status: number }>(
   send: (token: string | null) => Promise<T>,
+  textOf: (answer: T) => Promise<string>,
 ): Promise<T> {
   const token = await credentials.token();
   const answer = await send(token);
@@ -54,6 +58,10 @@ async function authorized<T extends { status: number }>(
   const current = await credentials.token();
   const isRefused = answer.status === 401 && token !== null;
   if (!isRefused && current === token) return answer;
+  if (isRefused && current === token && codeOf(parsed(await textOf(answer))) === 'account_deleted') {
+    credentials.onDeleted();
+    return answer;
+  }
   const other = isRefused ? await credentials.replaceToken(token) : current;
   if (!other) {
     if (isRefused) credentials.onRefused();
@@ -63,6 +71,8 @@ async function authorized<T extends { status: number }>(
   if (second.status === 401) credentials.onRefused();
   return second;
 }
+
+const textOfCopy = (response: Response) => response.clone().text();
 
 const bearer = (token: string | null): Record<string, string> =>
   token ? { Authorization: `Bearer ${token}` } : {};
@@ -100,8 +110,8 @@ async function call(
     if (token) attempt.headers.set('Authorization', `Bearer ${token}`);
     // Looked up for each call, so that tests can intercept it.
     return globalThis.fetch(attempt);
-  });
-  learnServerClock(response.headers.get('Date'));
+  }, textOfCopy);
+  if (!isPage(response.headers.get('Content-Type'))) learnServerClock(response.headers.get('Date'));
   if (!response.ok) return { error: parsed(await response.text()), response };
   refusePage(response.headers.get('Content-Type'));
   if (parseAs === 'stream') return { data: response.body, response };
@@ -132,17 +142,23 @@ export function unwrapDeletion(answer: Answer<unknown>): void {
 }
 
 function toApiError(status: number, body: unknown, header: (name: string) => string | null): ApiError {
-  const problem =
-    typeof body === 'object' && body !== null ? (body as { detail?: unknown; code?: unknown }) : {};
+  const { detail } = fieldsOf(body);
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? '');
   const retryAfter = Number(header('Retry-After'));
   return new ApiError(
     status,
-    typeof problem.detail === 'string' ? problem.detail : '',
+    typeof detail === 'string' ? detail : '',
     text,
     Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
-    typeof problem.code === 'string' ? problem.code : null,
+    codeOf(body),
   );
+}
+
+const fieldsOf = (body: unknown): Record<string, unknown> => (body instanceof Object ? { ...body } : {});
+
+function codeOf(body: unknown): string | null {
+  const { code } = fieldsOf(body);
+  return typeof code === 'string' ? code : null;
 }
 
 export function isProblem(error: unknown, status: number, detail?: string): error is ApiError {
@@ -189,7 +205,10 @@ export async function sendForm(
 ): Promise<RawAnswer> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  const { status, body, header } = await authorized((token) => post(path, form, token, options));
+  const { status, body, header } = await authorized(
+    (token) => post(path, form, token, options),
+    ({ body }) => body.text(),
+  );
   if (status < 200 || status >= 300) throw toApiError(status, parsed(await body.text()), header);
   refusePage(header('Content-Type'));
   return { status, body, header };
@@ -235,8 +254,10 @@ function post(
 
 /** A page is not from the API: a network asks to sign in. Other types are fine: the storage may name its own. */
 function refusePage(type: string | null) {
-  if (type?.includes('html')) throw new TypeError('The answer is a page');
+  if (isPage(type)) throw new TypeError('The answer is a page');
 }
+
+const isPage = (type: string | null) => type?.includes('html') ?? false;
 
 /** Anything but JSON is not from the API: a network asks to sign in, or the connection broke off. */
 function complete(text: string): unknown {
@@ -258,11 +279,13 @@ export type StreamEvent = { name: string; data: string };
 
 /** Yields the account's events, and null for each keep-alive. Not an EventSource, which cannot send the token. */
 export async function* readEvents(signal: AbortSignal): AsyncGenerator<StreamEvent | null> {
-  const response = await authorized((token) =>
-    globalThis.fetch(`${window.location.origin}/api/events`, {
-      headers: { Accept: 'text/event-stream', ...bearer(token) },
-      signal,
-    }),
+  const response = await authorized(
+    (token) =>
+      globalThis.fetch(`${window.location.origin}/api/events`, {
+        headers: { Accept: 'text/event-stream', ...bearer(token) },
+        signal,
+      }),
+    textOfCopy,
   );
   if (!response.ok || !response.body) {
     throw toApiError(response.status, await response.text(), (name) => response.headers.get(name));

@@ -145,6 +145,19 @@ test('ends the session when the API refuses a renewed token', async () => {
   expect(onExpired).toHaveBeenCalledOnce();
 });
 
+test('signs out of a deleted account without renewing its token, which would create another account', async () => {
+  const renewal = vi.fn(() => HttpResponse.error());
+  answerRenewal(renewal);
+  await storeUser(now() + 3600);
+  const session = createSession();
+  const answer = { code: 'account_deleted', detail: 'This account was deleted.' };
+  server.use(http.get('*/api/user/get', () => HttpResponse.json(answer, { status: 401 })));
+  await api.GET('/api/user/get');
+  expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: true });
+  expect(renewal).not.toHaveBeenCalled();
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
 test('a tab takes the token that another one has renewed', async () => {
   const answer = vi.fn(() =>
     HttpResponse.json({

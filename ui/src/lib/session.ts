@@ -74,7 +74,12 @@ export class Session {
     this.storageKey = storedUserKey(identity);
     if (isCallback(window.location)) void this.finishSignIn();
     else this.setUser(readStoredUser(this.storageKey));
-    setCredentials({ token: this.token, replaceToken: this.replaceToken, onRefused: this.expire });
+    setCredentials({
+      token: this.token,
+      replaceToken: this.replaceToken,
+      onRefused: this.expire,
+      onDeleted: this.signOutLocally,
+    });
     this.watch();
   }
 

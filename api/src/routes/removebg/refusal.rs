@@ -49,7 +49,7 @@ impl Refusal {
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
         let code = match &error {
-            ApiError::Unauthorized(_) => "auth_failed",
+            ApiError::Unauthorized(_) | ApiError::AccountDeleted => "auth_failed",
             ApiError::NotEnoughCredits => "insufficient_credits",
             ApiError::BadRequest(_) => "bad_request",
             ApiError::FileTooLarge { .. } => "file_size_too_large",

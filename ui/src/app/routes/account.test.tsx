@@ -227,6 +227,16 @@ describe('deleting the account', () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
   });
 
+  test('another tab says that the user was signed out', async () => {
+    renderApp('/account', { api: api(), signedIn: true });
+    await ask();
+    const key = Object.keys(localStorage).find((one) => one.startsWith('oidc')) ?? '';
+    localStorage.removeItem(key);
+    act(() => void window.dispatchEvent(new StorageEvent('storage', { key })));
+    expect(await screen.findByText('You have been signed out.')).toBeVisible();
+    expect(screen.queryByText(/Welcome back/)).toBeNull();
+  });
+
   test('lists what is deleted and what is kept', async () => {
     renderApp('/account', { api: api(), signedIn: true });
     const { dialog } = await ask();

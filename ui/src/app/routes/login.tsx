@@ -2,15 +2,22 @@ import { Link, useLocation } from 'react-router';
 import { SignInPanel } from '@/features/auth/sign-in-panel';
 import { paths } from '@/lib/paths';
 import { rich } from '@/lib/rich';
+import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 
 export default function LoginRoute() {
   // Passes on the page to return to.
   const { state } = useLocation();
+  const { hasSignedOut } = useSession();
   return (
     <SignInPanel
       title={t('Login')}
-      text={t('Welcome back. Your images are where you left them.')}
+      // Perhaps in another tab, or by deleting the account: the images may be gone.
+      text={
+        hasSignedOut
+          ? t('You have been signed out.')
+          : t('Welcome back. Your images are where you left them.')
+      }
       labelOf={(provider) => t('Login with {provider}', { provider })}
     >
       {rich('New here? <link>Create an account</link>', {
