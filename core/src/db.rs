@@ -117,8 +117,8 @@ pub fn is_unavailable(error: &DatabaseError) -> bool {
     }
 }
 
-/// Creates a pool for a command, once the server takes connections. Waits up to five seconds for a server that is starting
-/// or has no connection left.
+/// Creates a pool for a command, once the server takes connections. Waits up to five seconds for a server that cannot be
+/// reached, because it may be starting, or that has no connection left.
 ///
 /// # Errors
 /// If the server refuses the connection or cannot be reached.

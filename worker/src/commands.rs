@@ -73,8 +73,8 @@ pub struct ModelArgs {
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
-    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares each convolution again for every new shape
-    /// when the shape of its input changes [default: true on a GPU]
+    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares each
+    /// convolution again for every new shape [default: true on a GPU]
     #[arg(long, env = "RETOUCH_FEW_SHAPES", value_name = "BOOL")]
     pub few_shapes: Option<bool>,
     /// Record the GPU work of cutout nets and upscalers once per shape and replay it as a CUDA graph.

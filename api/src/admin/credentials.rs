@@ -114,8 +114,18 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
     // A timestamp authority is contacted only for a result.
     let config = CredentialsConfig { credentials_timestamps: None, ..config.clone() };
     let credentials = Credentials::open(&config, now)?;
+    if config.credentials == Coverage::Off {
+        let text = "Content Credentials are off (RETOUCH_CREDENTIALS): results are neither marked nor signed.";
+        return Ok(Answer {
+            text: text.to_owned(),
+            json: json!({ "signs": false }),
+            is_good: false,
+        });
+    }
     if let Some(problem) = credentials.problem(now) {
-        let json = json!({ "signs": false, "problem": problem });
+        // It signs to the last day.
+        let signs = credentials.signer().is_some_and(|signer| now <= signer.expires());
+        let json = json!({ "signs": signs, "problem": problem });
         return Ok(Answer { text: problem, json, is_good: false });
     }
     let Some(signer) = credentials.signer() else {
@@ -123,19 +133,9 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
         return Ok(Answer { text, json: json!({ "signs": false }), is_good: false });
     };
     let days = (signer.expires() - now).num_days();
-    let mut text = format!(
-        "{} signs until {}, {days} days from now.",
-        signer.name(),
-        signer.expires().date_naive()
-    );
-    let signs = config.credentials != Coverage::Off;
-    if !signs {
-        text.push_str(
-            " But Content Credentials are off (RETOUCH_CREDENTIALS), so it signs nothing.",
-        );
-    }
-    let json = json!({ "signs": signs, "name": signer.name(), "expires": signer.expires() });
-    Ok(Answer { text, json, is_good: signs })
+    let (name, expires) = (signer.name(), signer.expires());
+    let text = format!("{name} signs until {}, {days} days from now.", expires.date_naive());
+    Ok(Answer::good(text, json!({ "signs": true, "name": name, "expires": expires })))
 }
 
 /// Writes a file that must not exist yet.

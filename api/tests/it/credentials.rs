@@ -346,6 +346,11 @@ fn a_key_is_made_and_renewed_without_a_database() {
         let (is_good, said) = retouch(&["check", &pair[0], &pair[1], &coverage, "--json"]);
         assert!(is_good == signs && said.contains(&format!(r#""signs": {signs}"#)), "{said}");
     }
+    let broken = ["--credentials-chain=no PEM", "--credentials-key=no PEM"];
+    for key in [&[][..], &broken] {
+        let (is_good, said) = retouch(&[&["check", "--credentials=off"], key].concat());
+        assert!(!is_good && said.contains("neither marked nor signed"), "{said}");
+    }
 
     let (is_good, said) = retouch(&["renew", "--out", &out_text, "--organization", "Example Ltd"]);
     assert!(is_good, "{said}");

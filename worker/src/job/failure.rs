@@ -133,4 +133,14 @@ mod tests {
         let (_, failure) = classify(&JobError::Tool(MaskError::CoversEverything.into()));
         assert!(failure.detail.starts_with("Your selection covers the whole image."));
     }
+
+    #[test]
+    fn only_animations_are_called_animations() {
+        let detail_of = |foreign| {
+            let error = JobError::Tool(PixelError::Foreign(foreign).into());
+            classify(&error).1.detail
+        };
+        assert!(detail_of(Foreign::Animation("GIF")).starts_with("We can't use animations."));
+        assert!(detail_of(Foreign::Raw("DNG")).starts_with("This image is damaged or incomplete."));
+    }
 }

@@ -113,7 +113,7 @@ impl SuiteArgs {
             let share = left.as_secs_f64() / due as f64;
             let longest = share.max(SHORTEST_CASE).min(left.as_secs_f64());
             // One that hangs must not take the time of the others.
-            let limit = if due == 1 { left } else { left * 3 / 4 };
+            let limit = if due == 1 { left + GRACE } else { left * 3 / 4 };
             self.measure(&mut record, case, longest, limit.max(SHORTEST_DEADLINE), until)?;
             self.write(&record)?;
         }
