@@ -1,10 +1,13 @@
 import '@testing-library/jest-dom/vitest';
 import { cleanup, configure } from '@testing-library/react';
 import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
+import { quickenStyles } from './quick-styles';
 import { server } from './server';
 
 // The first visit to a route compiles it, which can exceed the default of one second on a busy machine.
 configure({ asyncUtilTimeout: 6_000 });
+
+quickenStyles();
 
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
 afterAll(() => server.close());
