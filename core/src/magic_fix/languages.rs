@@ -14,6 +14,10 @@ type List = fn(&Words) -> &'static [&'static str];
 /// The languages with spaces between words. A word means the same in all of them.
 const SPACED: [Words; 4] = [GERMAN, SPANISH, FRENCH, PORTUGUESE];
 
+/// Words that join a second request to the first.
+const JOINTS: [&str; 12] =
+    ["und", "aber", "dann", "y", "e", "pero", "luego", "et", "mais", "puis", "mas", "depois"];
+
 /// Returns the mode that a prompt means in one of these languages; `None` if no verb is recognized.
 pub(super) fn mode_of(text: &str) -> Option<FixMode> {
     let plain = folded(text);
@@ -21,14 +25,18 @@ pub(super) fn mode_of(text: &str) -> Option<FixMode> {
 }
 
 /// Applies the table in [`super`]. `asks` says whether the prompt's verb is in a list, `has` whether a word of it is
-/// anywhere.
-fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool) -> Option<FixMode> {
+/// anywhere, and `adds` whether a removal is followed by a request to add a thing.
+fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool, adds: bool) -> Option<FixMode> {
     let takes_away = asks(|words| words.remove);
-    let mode = if takes_away && has(|words| words.instead) {
+    let has_defects = takes_away && has(|words| words.defects);
+    // "Remove the noise and add more details" adds no thing.
+    let mode = if has_defects && has(|words| words.detail) {
+        FixMode::Enhance
+    } else if takes_away && (adds || has(|words| words.instead)) {
         FixMode::Edit
     } else if takes_away && has(|words| words.damage) {
         FixMode::Restore
-    } else if takes_away && has(|words| words.defects) || has(|words| words.detail) {
+    } else if has_defects || has(|words| words.detail) {
         FixMode::Enhance
     } else if takes_away {
         FixMode::Remove
@@ -45,7 +53,8 @@ fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool) -> Option<Fix
 }
 
 fn spaced(plain: &str) -> Option<FixMode> {
-    let words = split(plain);
+    let clauses: Vec<_> = plain.split([',', '.', ';', ':', '!', '?']).map(split).collect();
+    let words = clauses.concat();
     let is_courtesy =
         |word: &&String| SPACED.iter().any(|language| language.courtesy.contains(&word.as_str()));
     let start = words.iter().take_while(is_courtesy).count();
@@ -66,7 +75,30 @@ fn spaced(plain: &str) -> Option<FixMode> {
                 || leading(last, list(&GERMAN)).is_some()
         },
         |list| SPACED.iter().any(|language| contains(words, list(language))),
+        has_second_addition(&clauses) || is_without_but_with(words),
     )
+}
+
+/// Returns true if a request after the first adds a thing: "quita el coche y pon un árbol".
+fn has_second_addition(clauses: &[Vec<String>]) -> bool {
+    clauses.iter().enumerate().any(|(number, clause)| {
+        (0..clause.len()).any(|at| {
+            let is_second =
+                if at == 0 { number > 0 } else { JOINTS.contains(&clause[at - 1].as_str()) };
+            is_second
+                && SPACED.iter().any(|language| leading(&clause[at..], language.add).is_some())
+        })
+    })
+}
+
+/// Recognizes "ohne den Text, mit Logo", but not "ohne den Mann mit dem Hut".
+fn is_without_but_with(words: &[String]) -> bool {
+    let definite = [
+        "dem", "der", "den", "diesem", "dieser", "diesen", "ihrem", "ihrer", "ihren", "seinem",
+        "seiner", "seinen",
+    ];
+    words.first().is_some_and(|word| word == "ohne")
+        && words.windows(2).any(|pair| pair[0] == "mit" && !definite.contains(&pair[1].as_str()))
 }
 
 fn unspaced(plain: &str) -> Option<FixMode> {
@@ -82,11 +114,13 @@ fn unspaced(plain: &str) -> Option<FixMode> {
     let found = decide(
         |list| list(&JAPANESE).iter().any(|verb| japanese.ends_with(verb)),
         |list| has(list(&JAPANESE)),
+        false,
     );
     if found.is_some() || chinese.contains("不要") {
         return found;
     }
     let moves = chinese.starts_with(['把', '将']);
+    let adds = |part: &str| CHINESE.add.iter().any(|verb| part.contains(verb));
     decide(
         |list| {
             list(&CHINESE).iter().any(|verb| {
@@ -96,6 +130,10 @@ fn unspaced(plain: &str) -> Option<FixMode> {
             })
         },
         |list| has(list(&CHINESE)),
+        // What stands between 把 and the verb only names the thing: "把后来加上的字去掉".
+        CHINESE.remove.iter().filter_map(|verb| chinese.split_once(verb)).any(|(before, after)| {
+            adds(after) || before.split(['把', '将']).next().is_some_and(adds)
+        }),
     )
 }
 
@@ -215,6 +253,15 @@ mod tests {
             ("gib der Frau einen Hut", Add),
             ("Entferne das Auto und stelle eine Bank hin", Edit),
             ("Feuerwehr beim Löschen", Edit),
+            ("Lösche das Auto und füg einen Baum hinzu", Edit),
+            ("Entferne das Auto. Setz einen Baum hin!", Edit),
+            ("Entferne das Auto und stell dort eine Bank hin", Edit),
+            ("Entferne das Auto und stelle die Wand wieder her", Remove),
+            ("Entferne den Mann und die Frau", Remove),
+            ("Entferne das Rauschen und füge mehr Details hinzu", Enhance),
+            ("ohne den Text, mit Logo", Edit),
+            ("ohne das Auto, aber mit Baum", Edit),
+            ("ohne den Mann mit dem Hut", Remove),
         ]);
     }
 
@@ -252,6 +299,10 @@ mod tests {
             ("ponga una flor", Add),
             ("quita el coche y en su lugar una flor", Edit),
             ("quita la taza y cámbiala por una flor", Edit),
+            ("quitar el coche y poner un árbol", Edit),
+            ("¿Puedes quitar el coche? Pon un árbol", Edit),
+            ("Elimina al hombre y luego añade un perro", Edit),
+            ("quita el coche y la moto", Remove),
         ]);
     }
 
@@ -289,6 +340,10 @@ mod tests {
             ("rends le visage plus net", Enhance),
             ("rajoute un chapeau", Add),
             ("enlève la tasse et rajoute une fleur", Edit),
+            ("enlever la voiture et ajouter un arbre", Edit),
+            ("enlève la voiture, ajoute un arbre", Edit),
+            ("Enlève l’homme et la femme", Remove),
+            ("Enlève la table et les chaises de la place", Remove),
         ]);
     }
 
@@ -323,6 +378,9 @@ mod tests {
             ("mais nitidez", Enhance),
             ("bota uma flor", Add),
             ("remova o copo e bota uma flor", Edit),
+            ("tirar a camisa e colocar um terno", Edit),
+            ("Remova o homem e depois coloque um cachorro", Edit),
+            ("remova o barco e o bote", Remove),
         ]);
     }
 
@@ -397,6 +455,12 @@ mod tests {
             ("一个正在擦除黑板的人", Edit),
             ("改成红色，不要去掉", Edit),
             ("去掉模糊的人", Remove),
+            ("去掉帽子，加朵花", Edit),
+            ("把帽子去掉，戴上眼镜", Edit),
+            ("加一朵花，把车去掉", Edit),
+            ("把后来加上的字去掉", Remove),
+            ("去掉加油站", Remove),
+            ("去除噪点，增加细节", Enhance),
         ]);
     }
 
