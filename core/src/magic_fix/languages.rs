@@ -21,7 +21,7 @@ const JOINTS: [&str; 12] =
 /// Returns the mode that a prompt means in one of these languages; `None` if no verb is recognized.
 pub(super) fn mode_of(text: &str) -> Option<FixMode> {
     let plain = folded(text);
-    german_split(text, &plain).or_else(|| spaced(&plain)).or_else(|| unspaced(&plain))
+    spaced(text, &plain).or_else(|| unspaced(&plain))
 }
 
 /// Applies the table in [`super`]. `asks` says whether the prompt's verb is in a list, `has` whether a word of it is
@@ -52,27 +52,30 @@ fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool, adds: bool) -
     Some(mode)
 }
 
-fn spaced(plain: &str) -> Option<FixMode> {
+fn spaced(text: &str, plain: &str) -> Option<FixMode> {
     let clauses: Vec<_> = plain.split([',', '.', ';', ':', '!', '?']).map(split).collect();
     let words = clauses.concat();
     let is_courtesy =
         |word: &&String| SPACED.iter().any(|language| language.courtesy.contains(&word.as_str()));
     let start = words.iter().take_while(is_courtesy).count();
-    let words = &words[start..];
+    let end = words.len() - words.iter().rev().take_while(is_courtesy).count();
+    let words = words.get(start..end)?;
+    if is_negated(&clauses) {
+        return None;
+    }
     // An infinitive at the end: "das Auto entfernen", but not "beim Entfernen".
-    let last = match words {
-        [.., before, last]
-            if last.ends_with("en")
-                && !["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str()) =>
-        {
-            std::slice::from_ref(last)
+    let infinitive = split_verb(text, words).or(match words {
+        [.., before, last] if !["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str()) => {
+            Some(last.as_str()).filter(|last| last.ends_with("en"))
         }
-        _ => &[],
-    };
+        _ => None,
+    });
     decide(
         |list| {
-            SPACED.iter().any(|language| leading(words, list(language)).is_some())
-                || leading(last, list(&GERMAN)).is_some()
+            SPACED.iter().any(|language| {
+                leading(words, list(language)).is_some()
+                    || infinitive.is_some_and(|verb| list(language).contains(&verb))
+            })
         },
         |list| SPACED.iter().any(|language| contains(words, list(language))),
         has_second_addition(&clauses) || is_without_but_with(words),
@@ -99,6 +102,38 @@ fn is_without_but_with(words: &[String]) -> bool {
     ];
     words.first().is_some_and(|word| word == "ohne")
         && words.windows(2).any(|pair| pair[0] == "mit" && !definite.contains(&pair[1].as_str()))
+}
+
+/// Recognizes "entferne das Auto nicht", but neither "entferne alles, was nicht passt" nor "entferne nicht nur das Auto".
+/// In the other languages, a negation comes before the verb.
+fn is_negated(clauses: &[Vec<String>]) -> bool {
+    let Some(words) = clauses.iter().find(|words| words.len() > 1) else { return false };
+    (0..words.len()).any(|at| {
+        let is_not =
+            ["nicht", "nichts"].contains(&words[at].as_str()) || words[at].starts_with("kein");
+        let is_about_the_thing = at > 0 && words[at - 1] == "was";
+        is_not && !is_about_the_thing && words.get(at + 1).is_none_or(|next| next != "nur")
+    })
+}
+
+/// Returns the infinitive that means the same as a verb whose parts stand apart: "mach das Auto weg", "lass den Mann
+/// verschwinden", "stelle das Foto wieder her". A path is a "Weg", and "lass den Hund raus" lets it out.
+fn split_verb(text: &str, words: &[String]) -> Option<&'static str> {
+    let [verb, .., before, last] = words else { return None };
+    let begins = |verbs: &[&str]| verbs.contains(&verb.as_str());
+    if begins(&["stell", "stelle"]) && before == "wieder" && last == "her" {
+        return Some("wiederherstellen");
+    }
+    let is_article =
+        ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
+    let goes = match last.as_str() {
+        "weg" => words_of(text).contains(&"weg") && !is_article,
+        "raus" => !begins(&["lass", "lasse"]),
+        "verschwinden" => true,
+        _ => false,
+    };
+    let makes = ["mach", "mache", "lass", "lasse", "nimm", "hol", "hole", "retuschiere", "radiere"];
+    (goes && begins(&makes)).then_some("entfernen")
 }
 
 fn unspaced(plain: &str) -> Option<FixMode> {
@@ -135,26 +170,6 @@ fn unspaced(plain: &str) -> Option<FixMode> {
             adds(after) || before.split(['把', '将']).next().is_some_and(adds)
         }),
     )
-}
-
-/// Recognizes verbs of two parts: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder her". A path
-/// is a "Weg".
-fn german_split(text: &str, plain: &str) -> Option<FixMode> {
-    let words = split(plain);
-    let start = words.iter().take_while(|word| GERMAN.courtesy.contains(&word.as_str())).count();
-    let [verb, .., before, last] = &words[start..] else { return None };
-    if before == "wieder" && last == "her" {
-        return ["stell", "stelle"].contains(&verb.as_str()).then_some(FixMode::Restore);
-    }
-    let is_article =
-        ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
-    let goes = match last.as_str() {
-        "weg" => words_of(text).last() == Some(&"weg") && !is_article,
-        "verschwinden" | "raus" => true,
-        _ => false,
-    };
-    let makes = ["mach", "mache", "lass", "lasse", "nimm", "retuschiere", "radiere"];
-    (goes && makes.contains(&verb.as_str())).then_some(FixMode::Remove)
 }
 
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
@@ -262,6 +277,19 @@ mod tests {
             ("ohne den Text, mit Logo", Edit),
             ("ohne das Auto, aber mit Baum", Edit),
             ("ohne den Mann mit dem Hut", Remove),
+            ("Nimm das Auto nicht raus", Edit),
+            ("Entferne das Auto nicht", Edit),
+            ("Bitte keine Personen entfernen", Edit),
+            ("Lass nichts verschwinden", Edit),
+            ("Entferne alles, was nicht passt", Remove),
+            ("Entferne alles was nicht passt", Remove),
+            ("Entferne nicht nur das Auto, sondern auch den Mann", Remove),
+            ("Retuschiere die Kratzer weg", Restore),
+            ("Nimm das Rauschen raus", Enhance),
+            ("Hol den Mann da raus", Remove),
+            ("lass die Zunge raus", Edit),
+            ("Mach den Weg weg, bitte!", Remove),
+            ("Stelle ein altes Foto wieder her", Restore),
         ]);
     }
 

@@ -4,7 +4,7 @@
 
 /// The words of a language.
 pub struct Words {
-    /// Ignored at the beginning; in Japanese, at the end.
+    /// Ignored at the beginning and the end; in Chinese, only at the beginning, and in Japanese, only at the end.
     pub courtesy: &'static [&'static str],
     /// Verbs of a removal.
     pub remove: &'static [&'static str],
@@ -45,6 +45,7 @@ pub const GERMAN: Words = Words {
         "wuerdest",
         "gern",
         "gerne",
+        "danke",
     ],
     remove: &[
         "entferne",
