@@ -18,6 +18,10 @@ const SPACED: [Words; 4] = [GERMAN, SPANISH, FRENCH, PORTUGUESE];
 const JOINTS: [&str; 12] =
     ["und", "aber", "dann", "y", "e", "pero", "luego", "et", "mais", "puis", "mas", "depois"];
 
+/// English prompts that begin like Spanish ones.
+const ENGLISH: [&str; 4] =
+    ["quite al fresco", "quite al dente", "quite a la carte", "quite a la mode"];
+
 /// Returns the mode that a prompt means in one of these languages; `None` if no verb is recognized.
 pub(super) fn mode_of(text: &str) -> Option<FixMode> {
     let plain = folded(text);
@@ -60,7 +64,7 @@ fn spaced(text: &str, plain: &str) -> Option<FixMode> {
     let start = words.iter().take_while(is_courtesy).count();
     let end = words.len() - words.iter().rev().take_while(is_courtesy).count();
     let words = words.get(start..end)?;
-    if is_negated(&clauses) {
+    if is_negated(&clauses) || leading(words, &ENGLISH).is_some() || turns_off_lights(words) {
         return None;
     }
     // An infinitive at the end: "das Auto entfernen", but not "beim Entfernen".
@@ -116,11 +120,21 @@ fn is_negated(clauses: &[Vec<String>]) -> bool {
     })
 }
 
+/// Recognizes "apague a luz", which removes nothing; "apague a luz do poste" does.
+fn turns_off_lights(words: &[String]) -> bool {
+    matches!(words, [verb, _, light]
+        if verb.starts_with("apag") && ["luz", "luzes", "vela", "velas"].contains(&light.as_str()))
+}
+
 /// Returns the infinitive that means the same as a verb whose parts stand apart: "mach das Auto weg", "lass den Mann
-/// verschwinden", "stelle das Foto wieder her". A path is a "Weg", and "lass den Hund raus" lets it out.
+/// verschwinden", "stelle das Foto wieder her", "rends le texte plus net". A path is a "Weg", and "lass den Hund raus"
+/// lets it out.
 fn split_verb(text: &str, words: &[String]) -> Option<&'static str> {
     let [verb, .., before, last] = words else { return None };
     let begins = |verbs: &[&str]| verbs.contains(&verb.as_str());
+    if begins(&["rends", "rendez", "rendre"]) && contains(words, &["plus net", "plus nets"]) {
+        return Some("ameliorer");
+    }
     if begins(&["stell", "stelle"]) && before == "wieder" && last == "her" {
         return Some("wiederherstellen");
     }
@@ -138,7 +152,7 @@ fn split_verb(text: &str, words: &[String]) -> Option<&'static str> {
 
 fn unspaced(plain: &str) -> Option<FixMode> {
     let text = plain.trim_matches(|c: char| !c.is_alphanumeric());
-    let (mut japanese, mut chinese) = (text, text);
+    let (mut japanese, mut chinese) = (text, text.trim_end_matches(['吗', '吧']));
     while let Some(rest) = JAPANESE.courtesy.iter().find_map(|word| japanese.strip_suffix(word)) {
         japanese = rest;
     }
@@ -151,7 +165,8 @@ fn unspaced(plain: &str) -> Option<FixMode> {
         |list| has(list(&JAPANESE)),
         false,
     );
-    if found.is_some() || chinese.contains("不要") {
+    let is_negated = ["不要", "勿", "别把", "别去", "别删"].iter().any(|not| chinese.contains(not));
+    if found.is_some() || is_negated {
         return found;
     }
     let moves = chinese.starts_with(['把', '将']);
@@ -331,6 +346,7 @@ mod tests {
             ("¿Puedes quitar el coche? Pon un árbol", Edit),
             ("Elimina al hombre y luego añade un perro", Edit),
             ("quita el coche y la moto", Remove),
+            ("haz los ojos más nítidos", Enhance),
         ]);
     }
 
@@ -372,6 +388,9 @@ mod tests {
             ("enlève la voiture, ajoute un arbre", Edit),
             ("Enlève l’homme et la femme", Remove),
             ("Enlève la table et les chaises de la place", Remove),
+            ("rends les yeux plus nets", Enhance),
+            ("rends le texte plus net", Enhance),
+            ("n’enlève pas la voiture", Edit),
         ]);
     }
 
@@ -409,6 +428,14 @@ mod tests {
             ("tirar a camisa e colocar um terno", Edit),
             ("Remova o homem e depois coloque um cachorro", Edit),
             ("remova o barco e o bote", Remove),
+            ("remova o copo e bote flores", Edit),
+            ("bote um chapéu", Add),
+            ("Pode apagar a luz, por favor?", Edit),
+            ("apaga as velas", Edit),
+            ("apague a luz do poste", Remove),
+            ("apague o poste de luz", Remove),
+            ("mais resolução", Enhance),
+            ("não remova o carro", Edit),
         ]);
     }
 
@@ -445,6 +472,14 @@ mod tests {
             ("部屋を片付けて", Edit),
             ("車を消して木に変えて", Edit),
             ("電気を消して暗くした部屋", Edit),
+            ("車を消したいです", Remove),
+            ("車を消してほしいのですが", Remove),
+            ("車を消していただけませんか？", Remove),
+            ("車を消さないでほしいです", Edit),
+            ("机に置いてあるカップを消して", Remove),
+            ("写真のボケを除去して", Enhance),
+            ("赤みをなくして", Edit),
+            ("しみをなくして", Remove),
         ]);
     }
 
@@ -489,6 +524,13 @@ mod tests {
             ("把后来加上的字去掉", Remove),
             ("去掉加油站", Remove),
             ("去除噪点，增加细节", Enhance),
+            ("把路人PS掉", Remove),
+            ("你能去掉路人吗", Remove),
+            ("请问可不可以去掉水印", Remove),
+            ("路人去掉吧", Remove),
+            ("请别把人去掉", Edit),
+            ("去掉别人", Remove),
+            ("能量饮料", Edit),
         ]);
     }
 
@@ -510,6 +552,11 @@ mod tests {
             ("retire early", Edit),
             ("die cast car", Edit),
             ("remove the weg sign", Remove),
+            ("rends the veil", Edit),
+            ("quite al fresco", Edit),
+            ("quite a la carte", Edit),
+            ("bote on the lake", Edit),
+            ("don't remove the car", Edit),
         ]);
     }
 }

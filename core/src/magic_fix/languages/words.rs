@@ -20,7 +20,7 @@ pub struct Words {
     pub defects: &'static [&'static str],
     /// What only an enhancement asks for.
     pub detail: &'static [&'static str],
-    /// What turns a removal into a replacement.
+    /// What turns a removal into an edit, most often a replacement.
     pub instead: &'static [&'static str],
 }
 
@@ -257,6 +257,8 @@ pub const SPANISH: Words = Words {
         "mas detalles",
         "mas nitido",
         "mas nitida",
+        "mas nitidos",
+        "mas nitidas",
         "mejor calidad",
         "mas nitidez",
         "mas resolucion",
@@ -465,7 +467,8 @@ pub const PORTUGUESE: Words = Words {
         "desenhe",
         "desenhar",
         "acrescentar",
-        "bote",
+        "bote um",
+        "bote uma",
         "bota um",
         "bota uma",
         "ponha",
@@ -478,23 +481,15 @@ pub const PORTUGUESE: Words = Words {
         "mais detalhes",
         "mais nitido",
         "mais nitida",
+        "mais nitidos",
+        "mais nitidas",
         "melhor qualidade",
         "mais nitidez",
         "mais qualidade",
+        "mais resolucao",
         "maior resolucao",
     ],
-    instead: &[
-        "substitua",
-        "substituir",
-        "no lugar",
-        "em vez",
-        "troque",
-        "e bota",
-        "apague a luz",
-        "apague as luzes",
-        "apaga a luz",
-        "apaga as luzes",
-    ],
+    instead: &["substitua", "substituir", "no lugar", "em vez", "troque", "e bota", "e bote"],
 };
 
 /// The verb is at the end.
@@ -512,6 +507,12 @@ pub const JAPANESE: Words = Words {
         "もらえますか",
         "もらえる",
         "いただけますか",
+        "もらえませんか",
+        "くれませんか",
+        "いただけませんか",
+        "です",
+        "のですが",
+        "んですが",
     ],
     remove: &[
         "消して",
@@ -570,26 +571,39 @@ pub const JAPANESE: Words = Words {
         "を配置して",
     ],
     damage: &["傷を", "キズを", "折り目を", "破れを", "傷消", "傷除"],
-    defects: &["ノイズを", "ノイズ除", "ノイズ消", "ブレを", "ぼけを"],
+    defects: &["ノイズを", "ノイズ除", "ノイズ消", "ブレを", "ぼけを", "ボケを"],
     detail: &["もっと鮮明"],
-    instead: &["代わり", "かわりに", "置き換え", "入れ替え", "差し替え", "に変えて"],
+    instead: &[
+        "代わり",
+        "かわりに",
+        "置き換え",
+        "入れ替え",
+        "差し替え",
+        "に変えて",
+        "色を",
+        "赤みを",
+        "青みを",
+    ],
 };
 
 /// The verb is at the beginning, or after 把 or 将 and the thing, or at the end.
 pub const CHINESE: Words = Words {
     courtesy: &[
+        "请问",
         "请",
         "帮我",
         "麻烦",
         "帮忙",
         "能不能",
         "能否",
+        "可不可以",
         "可以",
         "我想",
         "我要",
         "给我",
         "你",
         "您",
+        "能",
     ],
     remove: &[
         "去掉",
@@ -607,6 +621,7 @@ pub const CHINESE: Words = Words {
         "抠掉",
         "弄掉",
         "p掉",
+        "ps掉",
         "去水印",
     ],
     restore: &["修复", "恢复", "还原", "修补", "复原", "修好"],
@@ -637,6 +652,7 @@ pub const CHINESE: Words = Words {
         "变清晰",
         "更多细节",
         "增加细节",
+        "增加清晰度",
         "清晰一点",
         "清晰一些",
         "更清楚",
