@@ -1764,10 +1764,10 @@ export interface components {
         };
         /** @description The body of every error response. */
         Problem: {
-            /** @description Why a run failed or was refused, for programs, e.g. `image_unreadable`. */
+            /** @description The reason, for programs, where the status is not specific enough, e.g. `image_unreadable`. */
             code?: string | null;
             /**
-             * @description A sentence for people, whose wording may change. Programs use `code`.
+             * @description A sentence for people, whose wording may change. Programs use `status` and `code`.
              * @example Not enough credits
              */
             detail: string;
