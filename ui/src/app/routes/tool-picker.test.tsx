@@ -227,6 +227,18 @@ describe('interruptions of a batch', () => {
     expect(runs(api)).toHaveLength(2);
   });
 
+  test.each(['Retry one.png', 'Retry all (2)'])('keeps the focus in the batch after “%s”', async (name) => {
+    renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post('*/api/images/upload', () => HttpResponse.json({ detail: 'Not today' }, { status: 403 })),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('0 of 2 done · 2 failed')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name }));
+    expect(screen.getByRole('heading', { name: '2 images' })).toHaveFocus();
+  });
+
   test('offers no retry where the same file would fail again', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     server.use(
