@@ -45,6 +45,15 @@ test('a visitor sees examples of the tools and how to start', async ({ page }) =
   await expect(page).toHaveURL(/\/signup$/);
 });
 
+test('the current page is underlined where contrast colors hide its color', async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.emulateMedia({ forcedColors: 'active' });
+  await page.goto('/dashboard');
+  const link = (name: string) => page.getByRole('banner').getByRole('link', { name, exact: true });
+  await expect(link('Dashboard')).toHaveCSS('text-decoration-line', 'underline');
+  await expect(link('Pricing')).toHaveCSS('text-decoration-line', 'none');
+});
+
 test('the examples work from the keyboard', async ({ page }) => {
   await page.goto('/dashboard');
   const uses = page.getByRole('tablist', { name: 'Examples of Magic Fix' });
