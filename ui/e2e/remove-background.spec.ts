@@ -112,6 +112,44 @@ test.describe('in a tall window', () => {
   });
 });
 
+test('in a low window the tools of a touch-up stay beside the picture, and cover nothing else', async ({
+  page,
+}) => {
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  await page.setViewportSize({ width: 667, height: 375 });
+  await page.getByRole('button', { name: 'Finish' }).click();
+  await page.getByRole('button', { name: 'Touch up the edges' }).click();
+  const surface = page.getByRole('application', { name: /^Cutout to touch up/ });
+  const tools = page.getByRole('group', { name: 'Touch-up tool' });
+  await expect(surface).toBeFocused();
+  const edgesOf = async (element: typeof surface) => {
+    const { y, height } = (await element.boundingBox()) ?? { y: 0, height: 0 };
+    return { top: y, bottom: y + height };
+  };
+  await expect(tools).toBeInViewport({ ratio: 1 });
+  await expect
+    .poll(async () => (await edgesOf(tools)).top - (await edgesOf(surface)).bottom)
+    .toBeGreaterThan(0);
+  const topBar = await edgesOf(page.getByRole('banner'));
+  expect((await edgesOf(surface)).top).toBeGreaterThanOrEqual(topBar.bottom);
+
+  const last = page.getByRole('contentinfo').getByRole('link').last();
+  await last.focus();
+  const isClear = await last.evaluate((element) => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(x + width / 2, y + height - 4));
+  });
+  expect(isClear).toBe(true);
+
+  // Here they would cover too much.
+  await page.setViewportSize({ width: 320, height: 480 });
+  await surface.scrollIntoViewIfNeeded();
+  await expect(tools).not.toBeInViewport();
+});
+
 test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);

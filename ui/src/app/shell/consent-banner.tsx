@@ -10,7 +10,7 @@ export default function ConsentBanner() {
   return (
     <section
       aria-labelledby="consent-title"
-      className="fixed inset-x-4 bottom-4 z-30 mx-auto grid max-w-lg animate-rise gap-4 rounded-lg border border-line bg-surface p-4 shadow-overlay md:p-6"
+      className="fixed inset-x-4 bottom-(--floor) z-30 mx-auto grid max-w-lg animate-rise gap-4 rounded-lg border border-line bg-surface p-4 shadow-overlay md:p-6"
     >
       <div>
         <h2 id="consent-title" className="font-semibold">

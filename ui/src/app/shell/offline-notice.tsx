@@ -12,7 +12,7 @@ export function OfflineNotice() {
         <div className="h-28 sm:h-20" />
         <div
           data-offline
-          className="pointer-events-none fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay"
+          className="pointer-events-none fixed inset-x-0 bottom-(--floor) z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay"
         >
           <Notice tone="warning">
             {t('You are offline. Runs that have started continue on the server.')}

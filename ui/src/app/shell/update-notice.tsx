@@ -8,7 +8,7 @@ export function UpdateNotice() {
   const { isOutdated } = useBuild();
   return (
     isOutdated && (
-      <div className="fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay">
+      <div className="fixed inset-x-0 bottom-(--floor) z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay">
         <Notice tone="warning">
           {t('Retouch was updated. Reload to continue. Your runs, masks, and prompts are kept.')}{' '}
           <Button

@@ -89,7 +89,7 @@ export default function TouchUpSurface({ finish, touchUp, result, original, size
           handlers.onKeyDown(event);
         }}
         className={classNames(
-          'absolute inset-0 scroll-mt-20 short:scroll-mb-18 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
+          'absolute inset-0 scroll-mt-20 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
           brush.tool === 'move'
             ? 'cursor-grab active:cursor-grabbing'
             : 'cursor-crosshair pointer-fine:cursor-none',

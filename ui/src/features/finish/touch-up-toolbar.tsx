@@ -18,9 +18,11 @@ const DOT_SHARE = 0.4;
 export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
   const { brush, changeBrush } = finish;
   return (
-    // In a short window, such as a phone in landscape, the picture and a toolbar further down do not fit together.
-    <div className="grid gap-2 short:fixed short:inset-x-0 short:bottom-0 short:z-20 short:border-t short:border-line short:bg-surface short:px-4 short:py-2">
-      <div className="flex flex-wrap items-center gap-2 short:justify-center">
+    <div className="grid gap-2">
+      <div
+        data-touching-up
+        className="flex flex-wrap items-center gap-2 docked:fixed docked:inset-x-0 docked:bottom-0 docked:z-20 docked:justify-center docked:border-t docked:border-line docked:bg-surface docked:px-4 docked:py-2"
+      >
         <RadioGroup label={t('Touch-up tool')}>
           {tools.map(({ tool, icon, label, key }) => (
             <RadioOption
@@ -33,7 +35,7 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
               className="px-2"
             >
               <MaskIcon name={icon} />
-              <span className="text-sm font-medium short:max-md:sr-only">{t(label)}</span>
+              <span className="text-sm font-medium docked:max-lg:sr-only">{t(label)}</span>
             </RadioOption>
           ))}
         </RadioGroup>
@@ -88,7 +90,7 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
           {t('Done')}
         </Button>
       </div>
-      <p className="text-xs text-soft short:hidden">
+      <p className="text-xs text-soft">
         {t('Erase what should be gone; Restore brings back the original.')}{' '}
         <span className="pointer-coarse:hidden">{t('Scroll to zoom; hold Space and drag to pan.')}</span>
         <span className="hidden pointer-coarse:inline">{t('Use two fingers to zoom and pan.')}</span>
