@@ -58,7 +58,9 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
               <ul className="mt-1 list-disc pl-5">
                 <li>{t('the record of your orders and spent credits, for our accounting')}</li>
                 <li>
-                  {t('for twelve months, a hash of your sign-in, so that a new account gets no free credits')}
+                  {t(
+                    'for twelve months, a code made from your sign-in, so that a new account gets no free credits',
+                  )}
                 </li>
               </ul>
             </div>
