@@ -6,7 +6,7 @@
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
-//! | removes a thing and puts another in its place: *remove the cup and replace it with …* | edit | a text-guided model |
+//! | removes a thing and puts another in its place: *remove the cup and replace it with …*; not if it removes damage or defects and adds *more detail* | edit | a text-guided model |
 //! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
 //! | removes *noise, grain, blur*, cleans up *the photo* itself, or mentions *more detail, sharper, clearer* | enhance | the upscaler |
 //! | begins with *remove, erase, get rid of, hide, without*, or with *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |

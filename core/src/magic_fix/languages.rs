@@ -15,8 +15,10 @@ type List = fn(&Words) -> &'static [&'static str];
 const SPACED: [Words; 4] = [GERMAN, SPANISH, FRENCH, PORTUGUESE];
 
 /// Words that join a second request to the first.
-const JOINTS: [&str; 12] =
-    ["und", "aber", "dann", "y", "e", "pero", "luego", "et", "mais", "puis", "mas", "depois"];
+const JOINTS: [&str; 13] = [
+    "und", "aber", "dafuer", "dann", "y", "e", "pero", "luego", "et", "mais", "puis", "mas",
+    "depois",
+];
 
 /// English prompts that begin like Spanish ones.
 const ENGLISH: [&str; 4] =
@@ -32,13 +34,12 @@ pub(super) fn mode_of(text: &str) -> Option<FixMode> {
 /// anywhere, and `adds` whether a removal is followed by a request to add a thing.
 fn decide(asks: impl Fn(List) -> bool, has: impl Fn(List) -> bool, adds: bool) -> Option<FixMode> {
     let takes_away = asks(|words| words.remove);
+    let has_damage = takes_away && has(|words| words.damage);
     let has_defects = takes_away && has(|words| words.defects);
-    // "Remove the noise and add more details" adds no thing.
-    let mode = if has_defects && has(|words| words.detail) {
-        FixMode::Enhance
-    } else if takes_away && (adds || has(|words| words.instead)) {
+    let adds_details = (has_damage || has_defects) && has(|words| words.detail);
+    let mode = if takes_away && (has(|words| words.instead) || adds && !adds_details) {
         FixMode::Edit
-    } else if takes_away && has(|words| words.damage) {
+    } else if has_damage {
         FixMode::Restore
     } else if has_defects || has(|words| words.detail) {
         FixMode::Enhance
@@ -82,48 +83,76 @@ fn spaced(text: &str, plain: &str) -> Option<FixMode> {
             })
         },
         |list| SPACED.iter().any(|language| contains(words, list(language))),
-        has_second_addition(&clauses) || is_without_but_with(words),
+        has_second_addition(&clauses) || is_without_but_with(&clauses),
     )
 }
 
-/// Returns true if a request after the first adds a thing: "quita el coche y pon un árbol".
+/// Returns what follows the beginning of a clause after the first, and each word that may begin a second request.
+fn second_requests(clauses: &[Vec<String>]) -> impl Iterator<Item = &[String]> {
+    clauses.iter().enumerate().flat_map(|(number, clause)| {
+        (0..clause.len())
+            .filter(move |at| match at.checked_sub(1) {
+                Some(before) => JOINTS.contains(&clause[before].as_str()),
+                None => number > 0,
+            })
+            .map(|at| &clause[at..])
+    })
+}
+
+/// Returns true if a request after the first adds a thing: "quita el coche y pon un árbol". One that includes or completes
+/// something does not: "entferne den Mann und ergänze den Hintergrund".
 fn has_second_addition(clauses: &[Vec<String>]) -> bool {
-    clauses.iter().enumerate().any(|(number, clause)| {
-        (0..clause.len()).any(|at| {
-            let is_second =
-                if at == 0 { number > 0 } else { JOINTS.contains(&clause[at - 1].as_str()) };
-            is_second
-                && SPACED.iter().any(|language| leading(&clause[at..], language.add).is_some())
-        })
+    second_requests(clauses).any(|request| {
+        let (Some(first), Some(last)) = (request.first(), request.last()) else { return false };
+        let completes = ["ergaenz", "inclu"].iter().any(|start| first.starts_with(start));
+        let places = ["stell", "stelle"].contains(&first.as_str()) && last != "her";
+        let adds = SPACED.iter().any(|language| leading(request, language.add).is_some());
+        places || adds && !completes || ["hin", "hinzu"].contains(&last.as_str())
     })
 }
 
-/// Recognizes "ohne den Text, mit Logo", but not "ohne den Mann mit dem Hut".
-fn is_without_but_with(words: &[String]) -> bool {
-    let definite = [
-        "dem", "der", "den", "diesem", "dieser", "diesen", "ihrem", "ihrer", "ihren", "seinem",
-        "seiner", "seinen",
-    ];
-    words.first().is_some_and(|word| word == "ohne")
-        && words.windows(2).any(|pair| pair[0] == "mit" && !definite.contains(&pair[1].as_str()))
+/// Recognizes "ohne den Text, mit Logo", but not "ohne den Mann mit Hut".
+fn is_without_but_with(clauses: &[Vec<String>]) -> bool {
+    clauses.first().and_then(|clause| clause.first()).is_some_and(|word| word == "ohne")
+        && second_requests(clauses).any(|request| request[0] == "mit")
 }
 
-/// Recognizes "entferne das Auto nicht", but neither "entferne alles, was nicht passt" nor "entferne nicht nur das Auto".
-/// In the other languages, a negation comes before the verb.
+/// Recognizes "entferne das Auto nicht", but neither "entferne alles was nicht passt" nor "entferne nicht nur das Auto". In
+/// the other languages, a negation comes before the verb.
 fn is_negated(clauses: &[Vec<String>]) -> bool {
-    let Some(words) = clauses.iter().find(|words| words.len() > 1) else { return false };
+    let Some(clause) = clauses.iter().find(|words| words.len() > 1) else { return false };
+    let words = clause.strip_prefix(&["bitte".to_owned()]).unwrap_or(clause);
+    let is_one_of = |word: Option<&String>, list: &[&str]| {
+        word.is_some_and(|word| list.contains(&word.as_str()))
+    };
+    let last = words.last();
     (0..words.len()).any(|at| {
-        let is_not =
-            ["nicht", "nichts"].contains(&words[at].as_str()) || words[at].starts_with("kein");
-        let is_about_the_thing = at > 0 && words[at - 1] == "was";
-        is_not && !is_about_the_thing && words.get(at + 1).is_none_or(|next| next != "nur")
+        let (before, next) =
+            (at.checked_sub(1).and_then(|before| words.get(before)), words.get(at + 1));
+        let is_first = at <= 1;
+        match words[at].as_str() {
+            "nichts" => is_first,
+            "nicht" => {
+                let is_before_verb = is_one_of(last, GERMAN.remove)
+                    && !is_one_of(before, &["du", "sie", "der", "die", "das", "den", "was"]);
+                next.is_none()
+                    || is_one_of(next, &["raus", "weg", "verschwinden"])
+                    || is_first
+                        && is_one_of(next, &["das", "den", "die", "diese", "diesen", "dieses"])
+                    || is_before_verb
+            }
+            word => is_first && word.starts_with("kein"),
+        }
     })
 }
 
-/// Recognizes "apague a luz", which removes nothing; "apague a luz do poste" does.
+/// Recognizes "apague a luz (da sala)", which turns it off; "apague a luz do poste" is a removal.
 fn turns_off_lights(words: &[String]) -> bool {
-    matches!(words, [verb, _, light]
-        if verb.starts_with("apag") && ["luz", "luzes", "vela", "velas"].contains(&light.as_str()))
+    let [verb, _, light, place @ ..] = words else { return false };
+    let is_room = |word: &String| ["quarto", "sala", "cozinha", "casa"].contains(&word.as_str());
+    verb.starts_with("apag")
+        && ["luz", "luzes", "vela", "velas"].contains(&light.as_str())
+        && (place.is_empty() || place.len() == 2 && is_room(&place[1]))
 }
 
 /// Returns the infinitive that means the same as a verb whose parts stand apart: "mach das Auto weg", "lass den Mann
@@ -142,7 +171,8 @@ fn split_verb(text: &str, words: &[String]) -> Option<&'static str> {
         ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
     let goes = match last.as_str() {
         "weg" => words_of(text).contains(&"weg") && !is_article,
-        "raus" => !begins(&["lass", "lasse"]),
+        // "Hol das Beste raus" asks for an enhancement.
+        "raus" => !begins(&["lass", "lasse"]) && (before == "da" || !begins(&["hol", "hole"])),
         "verschwinden" => true,
         _ => false,
     };
@@ -165,12 +195,13 @@ fn unspaced(plain: &str) -> Option<FixMode> {
         |list| has(list(&JAPANESE)),
         false,
     );
-    let is_negated = ["不要", "勿", "别把", "别去", "别删"].iter().any(|not| chinese.contains(not));
-    if found.is_some() || is_negated {
+    if found.is_some() || chinese.contains("不要") || chinese.starts_with(['勿', '别']) {
         return found;
     }
     let moves = chinese.starts_with(['把', '将']);
-    let adds = |part: &str| CHINESE.add.iter().any(|verb| part.contains(verb));
+    // "他加的" only names a thing.
+    let adds =
+        |part: &str| !part.contains('的') && CHINESE.add.iter().any(|verb| part.contains(verb));
     decide(
         |list| {
             list(&CHINESE).iter().any(|verb| {
@@ -292,12 +323,28 @@ mod tests {
             ("ohne den Text, mit Logo", Edit),
             ("ohne das Auto, aber mit Baum", Edit),
             ("ohne den Mann mit dem Hut", Remove),
+            ("ohne die Frau mit rotem Kleid", Remove),
+            ("Entferne das Auto und stelle Blumen auf den Tisch", Edit),
+            ("Entferne das Auto, leg eine Decke hin", Edit),
+            ("Entferne die Frau, die zur Kamera hin schaut", Remove),
+            ("Entferne den Mann und ergänze den Hintergrund", Remove),
+            ("Entferne die Kratzer und füge mehr Details hinzu", Restore),
+            ("Elimina al hombre, incluye la sombra", Remove),
             ("Nimm das Auto nicht raus", Edit),
             ("Entferne das Auto nicht", Edit),
             ("Bitte keine Personen entfernen", Edit),
             ("Lass nichts verschwinden", Edit),
             ("Entferne alles, was nicht passt", Remove),
             ("Entferne alles was nicht passt", Remove),
+            ("Entferne alles was hier nicht hingehört", Remove),
+            ("Entferne die nicht benötigten Personen", Remove),
+            ("Entferne den Mann der nicht lächelt", Remove),
+            ("Entferne das Auto aber nicht den Baum", Remove),
+            ("Kannst du nicht einfach das Auto entfernen?", Remove),
+            ("Bitte das Auto nicht aus dem Bild entfernen", Edit),
+            ("Bitte entferne nicht das Auto", Edit),
+            ("Verbessere das Gesicht aber nicht die Haare", Enhance),
+            ("Hol das Beste aus dem Foto raus", Edit),
             ("Entferne nicht nur das Auto, sondern auch den Mann", Remove),
             ("Retuschiere die Kratzer weg", Restore),
             ("Nimm das Rauschen raus", Enhance),
@@ -433,6 +480,7 @@ mod tests {
             ("Pode apagar a luz, por favor?", Edit),
             ("apaga as velas", Edit),
             ("apague a luz do poste", Remove),
+            ("apague a luz do quarto", Edit),
             ("apague o poste de luz", Remove),
             ("mais resolução", Enhance),
             ("não remova o carro", Edit),
@@ -480,6 +528,8 @@ mod tests {
             ("写真のボケを除去して", Enhance),
             ("赤みをなくして", Edit),
             ("しみをなくして", Remove),
+            ("景色を邪魔する電線を消して", Remove),
+            ("赤みを帯びた人を消して", Remove),
         ]);
     }
 
@@ -530,6 +580,10 @@ mod tests {
             ("路人去掉吧", Remove),
             ("请别把人去掉", Edit),
             ("去掉别人", Remove),
+            ("请分别把左右两个人去掉", Remove),
+            ("去掉“请勿吸烟”的牌子", Remove),
+            ("去掉新加入的人", Remove),
+            ("去掉划痕，增加细节", Restore),
             ("能量饮料", Edit),
         ]);
     }

@@ -81,16 +81,8 @@ const ENHANCE_ANYWHERE: [&str; 8] = [
 ];
 
 /// Words that turn a removal into a replacement.
-const INSTEAD: [&str; 8] = [
-    "replace",
-    "replacing",
-    "instead",
-    "and add",
-    "and put",
-    "and paint",
-    "and draw",
-    "and insert",
-];
+const INSTEAD: [&str; 3] = ["replace", "replacing", "instead"];
+const AND_ADD: [&str; 5] = ["and add", "and put", "and paint", "and draw", "and insert"];
 
 /// Courtesies, which are ignored at the beginning.
 const COURTESY: [&str; 18] = [
@@ -200,7 +192,8 @@ pub(super) fn mode_of(text: &str) -> FixMode {
     let takes_a_thing = begins(&REMOVE_A_THING)
         && words.get(1).is_none_or(|next| DETERMINERS.contains(&next.as_str()));
     let takes_away = begins(&REMOVE) || takes_a_thing;
-    if takes_away && has(&INSTEAD) {
+    let adds_details = (has(&RESTORE_ANYWHERE) || has(&DEFECTS)) && has(&ENHANCE_ANYWHERE);
+    if takes_away && (has(&INSTEAD) || has(&AND_ADD) && !adds_details) {
         // "Remove the cup and put a flower there" asks for a flower.
         return FixMode::Edit;
     }
