@@ -5,6 +5,11 @@ export function isFinal({ state }: Pick<Job, 'state'>): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled';
 }
 
+/** Returns true if a job has ended without a result. */
+export function hasEndedInVain(job: Pick<Job, 'state' | 'results'>): boolean {
+  return isFinal(job) && job.results.length === 0;
+}
+
 /**
  * Returns the estimated seconds left, or null while the estimate is unreliable: before the model runs, and before the
  * first of several tiles or steps is done.

@@ -104,9 +104,6 @@ class RunFollower {
     return known ? this.tell(known) : this.read(job);
   }
 
-  /** Whether the page has heard of the end of a job. */
-  hasEnded = ({ id }: Job) => this.ended.has(id);
-
   /** Records a state of a job. */
   update = (job: Job) => {
     // A late answer.

@@ -28,7 +28,6 @@ export function useImageRuns({ imageId, tool, onDone, onFailed }: ImageRunsOptio
     otherJobs: ofImage.filter((job) => job.tool !== tool),
     isLoading: jobs.isPending,
     update: follower.update,
-    hasEnded: follower.hasEnded,
     /** Records the results of an API that answered without a job. */
     complete: (results: Result[]) => {
       follower.complete(imageId, tool, results);

@@ -10,7 +10,7 @@ import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
-import { isFinal } from './job-state';
+import { hasEndedInVain } from './job-state';
 import { useImageRuns } from './use-image-runs';
 
 export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
@@ -46,6 +46,8 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
 
   function arrive(results: Result[]) {
     hasSucceeded.current = true;
+    // If its answer was lost, this was most likely its run: the next click starts another one.
+    if (!submit.isPending) pending.current = null;
     setProblem(null);
     setAnnouncement(t(resultReady));
     onDone(results);
@@ -73,11 +75,10 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     onSuccess: (answer, { request, isRepeat }) => {
       pending.current = null;
       if (Array.isArray(answer)) return active.complete(answer);
-      // The run whose answer was lost has ended without a result.
-      if (isRepeat && isFinal(answer) && answer.results.length === 0) {
+      // The user has asked for a run after the one whose answer was lost.
+      if (isRepeat && hasEndedInVain(answer)) {
         return submitAttempt({ request, key: newId(), isRepeat: false });
       }
-      if (isRepeat && active.hasEnded(answer)) return arrive(answer.results);
       active.update(answer);
     },
     onError: (error, { request }) => {
