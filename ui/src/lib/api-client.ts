@@ -58,7 +58,9 @@ async function authorized<T extends { status: number }>(
   const current = await credentials.token();
   const isRefused = answer.status === 401 && token !== null;
   if (!isRefused && current === token) return answer;
-  if (isRefused && current === token && codeOf(parsed(await textOf(answer))) === 'account_deleted') {
+  const isOfDeletedAccount = async (refusal: T) =>
+    codeOf(parsed(await textOf(refusal))) === 'account_deleted';
+  if (isRefused && current === token && (await isOfDeletedAccount(answer))) {
     credentials.onDeleted();
     return answer;
   }
@@ -68,7 +70,9 @@ async function authorized<T extends { status: number }>(
     return answer;
   }
   const second = await send(other);
-  if (second.status === 401) credentials.onRefused();
+  if (second.status !== 401) return second;
+  if (await isOfDeletedAccount(second)) credentials.onDeleted();
+  else credentials.onRefused();
   return second;
 }
 

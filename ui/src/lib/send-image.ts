@@ -5,6 +5,11 @@ import { newId } from './new-id';
 /** The idempotency keys of chosen files. */
 const keys = new WeakMap<File, string>();
 
+/** Makes the next upload of a file store it again, because its image is gone. */
+export function forgetUpload(file: File) {
+  keys.delete(file);
+}
+
 /** Uploads an image. A file that is sent again, because its answer was lost, has the same key and is not stored twice. */
 export async function sendImage(
   file: File,

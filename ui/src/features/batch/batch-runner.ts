@@ -7,7 +7,7 @@ import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { queryKeys } from '@/lib/query-keys';
-import { sendImage } from '@/lib/send-image';
+import { forgetUpload, sendImage } from '@/lib/send-image';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { msg, t } from '@/lib/translate';
 import { withRetries } from '@/lib/with-retries';
@@ -182,7 +182,7 @@ class BatchRunner {
     if (error.name === 'AbortError') return this.set(item, { state: { kind: 'canceled' } });
     if (isProblem(error, 402)) return this.stopUnpaid(item);
     if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
-    if (isProblem(error, 404)) this.set(item, { image: null });
+    if (isProblem(error, 404)) this.set(item, withoutImage(item));
     const isFreeUsed = error instanceof ApiError && error.detail === 'Free Exists';
     const reason = isFreeUsed ? t(this.tool.texts.freeExists) : failureText(error);
     this.set(item, { state: { kind: 'failed', reason, isFinal: isFreeUsed || isVerdict(error) } });
@@ -217,25 +217,38 @@ class BatchRunner {
   }
 
   private show = (job: Job) => {
-    const isImageGone = job.failure?.code === 'image_missing';
-    this.setOfJob(job.id, { state: itemState(job), ...(isImageGone && { image: null }) });
+    const state = itemState(job);
+    this.setOfJob(job.id, (item) =>
+      job.failure?.code === 'image_missing' ? { ...withoutImage(item), state } : { state },
+    );
   };
 
   /** Jobs are deleted together with their image. */
   private showDeleted = (jobId: string, error: ApiError) =>
-    this.setOfJob(jobId, { state: { kind: 'failed', reason: problemText(error) }, image: null });
+    this.setOfJob(jobId, (item) => ({
+      ...withoutImage(item),
+      state: { kind: 'failed', reason: problemText(error) },
+    }));
 
-  private isShown = ({ tool, imageId }: Job) =>
-    this.isOpen && tool === this.tool.name && this.items().some(({ image }) => image?.id === imageId);
+  private isShown = ({ id, tool, imageId }: Job) =>
+    this.isOpen &&
+    tool === this.tool.name &&
+    this.items().some(({ image, jobId }) => jobId === id || image?.id === imageId);
 
-  private setOfJob(jobId: string, change: Partial<BatchItem>) {
+  private setOfJob(jobId: string, change: (item: BatchItem) => Partial<BatchItem>) {
     const item = this.items().find((one) => one.jobId === jobId);
-    if (item && !isFinished(item)) this.set(item, change);
+    if (item && !isFinished(item)) this.set(item, change(item));
   }
 
   private refreshBalance() {
     void this.queryClient.invalidateQueries({ queryKey: queryKeys.user, exact: true });
   }
+}
+
+/** Prepares an item whose image is gone for another upload and another run. */
+function withoutImage({ file }: BatchItem): Partial<BatchItem> {
+  if (file) forgetUpload(file);
+  return { image: null, key: newId() };
 }
 
 function itemState(job: Job): ItemState {
