@@ -135,6 +135,12 @@ impl Credentials {
         }
     }
 
+    /// Returns whether results are signed at this time.
+    pub fn signs(&self, now: DateTime<Utc>) -> bool {
+        self.coverage != Coverage::Off
+            && self.signer().is_some_and(|signer| now <= signer.expires())
+    }
+
     /// Returns the problem that prevents signing as configured, or soon will.
     pub fn problem(&self, now: DateTime<Utc>) -> Option<String> {
         if self.coverage == Coverage::Off {

@@ -123,9 +123,7 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
         });
     }
     if let Some(problem) = credentials.problem(now) {
-        // It signs to the last day.
-        let signs = credentials.signer().is_some_and(|signer| now <= signer.expires());
-        let json = json!({ "signs": signs, "problem": problem });
+        let json = json!({ "signs": credentials.signs(now), "problem": problem });
         return Ok(Answer { text: problem, json, is_good: false });
     }
     let Some(signer) = credentials.signer() else {

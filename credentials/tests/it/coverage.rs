@@ -124,6 +124,7 @@ fn an_expired_certificate_stops_results_only_where_signatures_are_required() {
         let soon = credentials.signer().unwrap().expires() - Duration::days(3);
         assert!(credentials.problem(soon).is_some_and(|problem| problem.contains("expires on")));
         let later = soon + Duration::days(4);
+        assert!(credentials.signs(soon) && !credentials.signs(later));
         assert!(credentials.problem(later).is_some_and(|problem| problem.contains("expired on")));
         match credentials.seal(FIX, &model(), &parent, later) {
             Err(error) => {
