@@ -15,6 +15,22 @@ function withImage(change: Partial<MockApi> = {}) {
 const results = () => screen.findByRole('list', { name: 'All results' });
 const countOf = (api: MockApi, call: string) => api.calls.filter((made) => made === call).length;
 
+/** Loses the response of the next run, which becomes the job that `start` returns. */
+function loseResponse(api: MockApi, start: () => Job | Promise<Job>) {
+  server.use(
+    http.post(
+      '*/api/rmbg-images/remove-bg-ai',
+      async ({ request }) => {
+        const key = request.headers.get('Idempotency-Key') ?? '';
+        api.idempotencyKeys.push(key);
+        api.jobOfKey.set(key, await start());
+        return HttpResponse.error();
+      },
+      { once: true },
+    ),
+  );
+}
+
 describe('the background tool on a stored image', () => {
   test('appends a new result, marks only it as new, and refetches the credits', async () => {
     const api = withImage({ results: [aResult({ imageId: 'old' })] });
@@ -82,16 +98,7 @@ describe('the background tool on a stored image', () => {
   test('forgets a lost response once its run shows up', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    server.use(
-      http.post(
-        '*/api/rmbg-images/remove-bg-ai',
-        () => {
-          api.runJob({ imageId: 'image-1' });
-          return HttpResponse.error();
-        },
-        { once: true },
-      ),
-    );
+    loseResponse(api, () => api.runJob({ imageId: 'image-1' }));
     const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
     await waitFor(() => expect(run).toBeEnabled());
     await userEvent.click(run);
@@ -99,22 +106,6 @@ describe('the background tool on a stored image', () => {
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
-
-  /** Loses the response of the next run, which becomes the job that `start` returns. */
-  function loseResponse(api: MockApi, start: () => Job | Promise<Job>) {
-    server.use(
-      http.post(
-        '*/api/rmbg-images/remove-bg-ai',
-        async ({ request }) => {
-          const key = request.headers.get('Idempotency-Key') ?? '';
-          api.idempotencyKeys.push(key);
-          api.jobOfKey.set(key, await start());
-          return HttpResponse.error();
-        },
-        { once: true },
-      ),
-    );
-  }
 
   test('runs again after a run whose response was lost has failed', async () => {
     const api = withImage();
