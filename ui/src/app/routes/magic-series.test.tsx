@@ -66,6 +66,34 @@ beforeEach(() => {
   stubFrame();
 });
 
+test('a mask is continued if a run was refused after an earlier one had failed unseen', async () => {
+  const api = withImage({ isStreamBroken: true });
+  open(api);
+  const failure = { code: 'internal_error', detail: 'Something went wrong' };
+  const answers = [
+    () => HttpResponse.error(),
+    () => HttpResponse.json(api.startJob({ tool: 'magic-fix', state: 'failed', failure }), { status: 202 }),
+    () => HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 }),
+  ];
+  const keys: (string | null)[] = [];
+  server.use(
+    http.post('*/api/magic-images/fix/:id', ({ request }) => {
+      keys.push(request.headers.get('Idempotency-Key'));
+      return answers.shift()?.();
+    }),
+  );
+  await draw();
+  fireEvent.change(await field(), { target: { value: 'remove it' } });
+  await start();
+  expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+  await start();
+  expect(await screen.findByText('Not enough credits')).toBeVisible();
+  expect(keys[1]).toBe(keys[0]);
+  expect(keys[2]).not.toBe(keys[0]);
+  await draw(300);
+  await waitFor(async () => expect((await mask()).textContent).toBe('paint paint'));
+});
+
 describe('the results of the next image in a series', () => {
   const made = { resultId: 'one', imageId: 'image-1', tool: 'magic-fix' as const };
   const withSeries = () =>
