@@ -87,7 +87,7 @@ fn spaced(text: &str, plain: &str) -> Option<FixMode> {
     )
 }
 
-/// Returns what follows the beginning of a clause after the first, and each word that may begin a second request.
+/// Returns what may be requests after the first: each later clause, and the rest of a clause after a joining word.
 fn second_requests(clauses: &[Vec<String>]) -> impl Iterator<Item = &[String]> {
     clauses.iter().enumerate().flat_map(|(number, clause)| {
         (0..clause.len())
@@ -156,8 +156,8 @@ fn turns_off_lights(words: &[String]) -> bool {
 }
 
 /// Returns the infinitive that means the same as a verb whose parts stand apart: "mach das Auto weg", "lass den Mann
-/// verschwinden", "stelle das Foto wieder her", "rends le texte plus net". A path is a "Weg", and "lass den Hund raus"
-/// lets it out.
+/// verschwinden", "stelle das Foto wieder her", "rends le texte plus net". "Weg" is also a path, and "lass den
+/// Hund raus" lets the dog out.
 fn split_verb(text: &str, words: &[String]) -> Option<&'static str> {
     let [verb, .., before, last] = words else { return None };
     let begins = |verbs: &[&str]| verbs.contains(&verb.as_str());
@@ -211,7 +211,7 @@ fn unspaced(plain: &str) -> Option<FixMode> {
             })
         },
         |list| has(list(&CHINESE)),
-        // What stands between 把 and the verb only names the thing: "把后来加上的字去掉".
+        // The words between 把 and the verb only name the thing: "把后来加上的字去掉".
         CHINESE.remove.iter().filter_map(|verb| chinese.split_once(verb)).any(|(before, after)| {
             adds(after) || before.split(['把', '将']).next().is_some_and(adds)
         }),

@@ -182,7 +182,7 @@ class BatchRunner {
     if (error.name === 'AbortError') return this.set(item, { state: { kind: 'canceled' } });
     if (isProblem(error, 402)) return this.stopUnpaid(item);
     if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
-    if (isProblem(error, 404)) this.set(item, withoutImage(item));
+    if (isProblem(error, 404)) this.set(item, prepareUpload(item));
     const isFreeUsed = error instanceof ApiError && error.detail === 'Free Exists';
     const reason = isFreeUsed ? t(this.tool.texts.freeExists) : failureText(error);
     this.set(item, { state: { kind: 'failed', reason, isFinal: isFreeUsed || isVerdict(error) } });
@@ -219,14 +219,14 @@ class BatchRunner {
   private show = (job: Job) => {
     const state = itemState(job);
     this.setOfJob(job.id, (item) =>
-      job.failure?.code === 'image_missing' ? { ...withoutImage(item), state } : { state },
+      job.failure?.code === 'image_missing' ? { ...prepareUpload(item), state } : { state },
     );
   };
 
   /** Jobs are deleted together with their image. */
   private showDeleted = (jobId: string, error: ApiError) =>
     this.setOfJob(jobId, (item) => ({
-      ...withoutImage(item),
+      ...prepareUpload(item),
       state: { kind: 'failed', reason: problemText(error) },
     }));
 
@@ -245,8 +245,8 @@ class BatchRunner {
   }
 }
 
-/** Prepares an item whose image is gone for another upload and another run. */
-function withoutImage({ file }: BatchItem): Partial<BatchItem> {
+/** Lets an item whose image is gone be uploaded and run again. Returns what changes. */
+function prepareUpload({ file }: BatchItem): Partial<BatchItem> {
   if (file) forgetUpload(file);
   return { image: null, key: newId() };
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { Shape } from '@/features/mask/marks';
-import { hasEndedInVain } from '@/features/runs/job-state';
+import { hasEndedWithoutResult } from '@/features/runs/job-state';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
@@ -61,7 +61,7 @@ export function useFixRun(imageId: string, events: FixEvents) {
       const answer: Job | Result[] = JSON.parse(await body.text());
       const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
       // The answer to a repeat may be a run that failed long ago.
-      const isActive = Array.isArray(answer) || !hasEndedInVain(answer);
+      const isActive = Array.isArray(answer) || !hasEndedWithoutResult(answer);
       if (jobId && isActive) onAccepted(jobId, target, marks);
       return answer;
     },

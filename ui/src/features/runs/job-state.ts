@@ -6,7 +6,7 @@ export function isFinal({ state }: Pick<Job, 'state'>): boolean {
 }
 
 /** Returns true if a job has ended without a result. */
-export function hasEndedInVain(job: Pick<Job, 'state' | 'results'>): boolean {
+export function hasEndedWithoutResult(job: Pick<Job, 'state' | 'results'>): boolean {
   return isFinal(job) && job.results.length === 0;
 }
 

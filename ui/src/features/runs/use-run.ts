@@ -10,7 +10,7 @@ import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
-import { hasEndedInVain } from './job-state';
+import { hasEndedWithoutResult } from './job-state';
 import { useImageRuns } from './use-image-runs';
 
 export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
@@ -76,7 +76,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
       pending.current = null;
       if (Array.isArray(answer)) return active.complete(answer);
       // The user has asked for a run after the one whose answer was lost.
-      if (isRepeat && hasEndedInVain(answer)) {
+      if (isRepeat && hasEndedWithoutResult(answer)) {
         return submitAttempt({ request, key: newId(), isRepeat: false });
       }
       active.update(answer);
