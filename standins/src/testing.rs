@@ -165,13 +165,30 @@ where
 
 /// Waits until a query waits for a lock.
 pub async fn waits_for_a_lock(pool: &PgPool) {
+    wait_for_locks(pool, 1).await;
+}
+
+/// Waits until so many queries wait for locks. A machine may stand still for seconds, so the limit is generous; a panic
+/// lists what the connections do.
+pub async fn wait_for_locks(pool: &PgPool, queries: i64) {
     let waits = "select count(*) from pg_stat_activity
                  where datname = current_database() and wait_event_type = 'Lock'";
-    eventually(Duration::from_secs(10), "a query waits for a lock", || async {
-        let waiting: i64 = sqlx::query_scalar(waits).fetch_one(pool).await.expect("counted");
-        (waiting == 1).then_some(())
-    })
-    .await;
+    let reached = async {
+        while sqlx::query_scalar::<_, i64>(waits).fetch_one(pool).await.expect("counted") < queries
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if tokio::time::timeout(Duration::from_secs(30), reached).await.is_ok() {
+        return;
+    }
+    let activity = "select format('%s %s %s: %s', state, wait_event_type, wait_event, query)
+                    from pg_stat_activity where datname = current_database()";
+    let activity: Vec<String> = sqlx::query_scalar(activity).fetch_all(pool).await.expect("listed");
+    panic!(
+        "not within 30 s: {queries} queries wait for locks. Connections:\n{}",
+        activity.join("\n")
+    );
 }
 
 /// Returns the result of an attempt at a job, as a worker records it. Writes no objects.

@@ -1,7 +1,5 @@
 //! The life of an order: messages in any number and order grant its credits once.
 
-use std::time::Duration;
-
 use futures::future::join_all;
 use retouch_catalog::{Factor, Tier, Tool};
 use retouch_core::audit::{self, Finding};
@@ -12,7 +10,7 @@ use retouch_core::orders::{
     Reversal, ReversalEvent,
 };
 use retouch_core::{UserId, accounts, credits};
-use retouch_standins::testing::{ISSUER, adjust, eventually, image, sign_in, user};
+use retouch_standins::testing::{ISSUER, adjust, image, sign_in, user, wait_for_locks};
 use sqlx::PgPool;
 
 /// Places an order of 55 credits for $5 and records a checkout page.
@@ -589,13 +587,8 @@ async fn of_two_payments_at_once_on_two_pages_one_grants_and_the_other_is_report
         tokio::spawn(async move { orders::settle(&pool, &payment).await.unwrap() })
     };
     let settling = [settle(on("cs_1")), settle(on("cs_2"))];
-    eventually(Duration::from_secs(5), "both wait for the account", async || {
-        let waiting = "select count(*) from pg_stat_activity
-                       where datname = current_database() and wait_event_type = 'Lock'";
-        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&pool).await.unwrap();
-        (waiting == 2).then_some(())
-    })
-    .await;
+    // Each waits for the account.
+    wait_for_locks(&pool, 2).await;
     sqlx::raw_sql("commit").execute(&mut *connection).await.unwrap();
     let mut outcomes = join_all(settling).await.into_iter().map(Result::unwrap).collect::<Vec<_>>();
     outcomes.sort_by_key(|outcome| outcome.as_str());
