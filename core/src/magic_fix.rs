@@ -1,25 +1,28 @@
 //! Prompts of Magic Fix, and the mode that each means.
 //!
-//! One small table decides the mode (`meaning.rs` has its words, `languages.rs` those of the page's other languages).
-//! API and workers share it, so a prompt that no installed model can follow is refused before anything is held.
-//! Courtesies at the beginning are ignored. The first row that matches wins:
+//! One small table decides the mode (`languages/words.rs` has its words). API and workers share it, so a prompt that no
+//! installed model can follow is refused before anything is held. A prompt may ask for several things, such as *remove
+//! the cup and put a flower there*. Courtesies are ignored. The first row that matches wins; of several removals, that of a thing:
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
-//! | removes a thing and puts another in its place: *remove the cup and replace it with …*; not if it removes damage or defects and adds *more detail* | edit | a text-guided model |
-//! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
-//! | removes *noise, grain, blur*, cleans up *the photo* itself, or mentions *more detail, sharper, clearer* | enhance | the upscaler |
-//! | begins with *remove, erase, get rid of, hide, without*, or with *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
-//! | begins with *add, put, insert, place, draw, paint, give* | add | a text-guided model |
+//! | removes a thing and adds another, or replaces it | edit | a text-guided model |
+//! | begins with *remove, erase, get rid of, hide, without* before *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
+//! | the same before *noise, grain, blur* | enhance | the upscaler |
+//! | the same before anything else, or *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
+//! | mentions *more detail, sharper, clearer* | enhance | the upscaler |
+//! | begins with *enhance, sharpen, improve, upscale, denoise*, or cleans up *the photo* itself | enhance | the upscaler |
 //! | begins with *restore, repair, mend, fix, heal* | restore | as above |
-//! | begins with *enhance, sharpen, improve, upscale, denoise* | enhance | as above |
-//! | mentions *scratches, damage, an old photo* and does not begin with a change | restore | as above |
+//! | begins with *add, put, insert, give, write*, or *place, draw, paint* before a thing | add | a text-guided model |
+//! | begins with no verb, and mentions *scratches, damage, an old photo* | restore | as above |
 //! | anything else | edit | a text-guided model |
 
+mod caption;
 mod languages;
-mod meaning;
+mod mode;
 mod offer;
 mod reach;
+mod text;
 
 pub use offer::Offer;
 pub use reach::{Reach, is_mask_exact_by_default};
@@ -48,19 +51,20 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Parses a prompt of 1 to [`MAX_PROMPT_LENGTH`] characters. Trims it, and replaces control characters, which
-    /// cannot be stored, with spaces.
+    /// Parses a prompt of 1 to [`MAX_PROMPT_LENGTH`] characters. Trims it, and replaces control characters other than line
+    /// breaks with spaces, because they cannot be stored.
     ///
     /// # Errors
     /// If the prompt is empty or too long.
     pub fn parse(text: &str) -> Result<Self, PromptError> {
-        let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let is_invisible = |c: char| c.is_control() && c != '\n';
+        let visible: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
         let text = visible.trim();
         match text.chars().count() {
             0 => Err(PromptError::Missing),
             length if length > MAX_PROMPT_LENGTH => Err(PromptError::TooLong),
             _ => {
-                let mode = languages::mode_of(text).unwrap_or_else(|| meaning::mode_of(text));
+                let mode = languages::mode_of(text);
                 Ok(Self { text: text.to_owned(), mode })
             }
         }
@@ -81,14 +85,14 @@ impl Prompt {
     ///
     /// *"Replace the cup with a red flower"* becomes *"a red flower"*.
     pub fn caption(&self) -> String {
-        meaning::caption_of(&self.text)
+        caption::caption_of(&self.text)
     }
 
     /// Returns the words of the caption that `vocabulary` lacks, in lower case and without repeats. Numbers and
     /// symbols count as words.
     pub fn unknown_words(&self, vocabulary: &[String]) -> Vec<String> {
         let mut unknown = Vec::new();
-        for word in meaning::words_of(&self.caption()) {
+        for word in text::words_of(&self.caption()) {
             let word = word.to_lowercase();
             if !vocabulary.contains(&word) && !unknown.contains(&word) {
                 unknown.push(word);
@@ -190,6 +194,9 @@ mod tests {
             ("replace the cup with the red flower", "the red flower"),
             ("turn the car to the left into a boat to sail in", "a boat to sail in"),
             ("swap the cup for a vase with roses", "a vase with roses"),
+            ("remove the cup, then add a red circle", "a red circle"),
+            ("Remove the cup.\nPlease draw a red circle", "a red circle"),
+            ("remove the cup and place mat", "remove the cup and place mat"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {
@@ -202,7 +209,7 @@ mod tests {
         assert_eq!(Prompt::parse(" \n "), Err(PromptError::Missing));
         assert_eq!(Prompt::parse(&"ж".repeat(501)), Err(PromptError::TooLong));
         assert_eq!(prompt(&format!("  {}  ", "ж".repeat(500))).text().chars().count(), 500);
-        assert_eq!(prompt("a\u{0}b").text(), "a b");
+        assert_eq!(prompt("a\u{0}b\nc").text(), "a b\nc");
     }
 
     #[test]

@@ -1,0 +1,99 @@
+//! German verbs: infinitives at the end, verbs in two parts, and negations after the verb.
+
+use super::verb::Verb;
+use super::words::{GERMAN, LISTS};
+use crate::magic_fix::mode::Act;
+use crate::magic_fix::text::{contains, words_of};
+
+const ARTICLES: [&str; 9] =
+    ["das", "den", "die", "dem", "der", "diese", "diesen", "dieses", "dieser"];
+
+/// Returns the infinitive at the end: "das Auto entfernen", but not "beim Entfernen".
+pub(super) fn infinitive(part: &[String]) -> Option<Verb> {
+    let (last, before) = part.split_last()?;
+    let is_noun = |before: &String| ["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str());
+    if before.last().is_some_and(is_noun) || !last.ends_with("en") {
+        return None;
+    }
+    let (act, _) = LISTS.iter().find(|(_, list)| list(&GERMAN).contains(&last.as_str()))?;
+    Some(Verb { act: *act, length: 0, is_last: true })
+}
+
+/// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder
+/// her", "leg eine Decke hin". "Weg" is also a path, and "lass den Hund raus" lets the dog out.
+pub(super) fn split_verb(text: &str, part: &[String]) -> Option<Verb> {
+    let [verb, .., before, last] = part else { return None };
+    let begins = |verbs: &[&str]| verbs.contains(&verb.as_str());
+    if begins(&["stell", "stelle", "stellen"]) {
+        let act = if contains(part, &["wieder her"]) {
+            Act::Restore
+        } else if contains(part, &["sicher", "her"]) {
+            return None;
+        } else {
+            Act::Add
+        };
+        return Some(Verb::split(act));
+    }
+    let is_imperative = !ARTICLES.contains(&verb.as_str());
+    if is_imperative && ["hin", "hinzu"].contains(&last.as_str()) && !begins_a_removal(part) {
+        return Some(Verb::split(Act::Add));
+    }
+    let is_article =
+        ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());
+    let goes = match last.as_str() {
+        "weg" => words_of(text).contains(&"weg") && !is_article,
+        // "Hol das Beste raus" asks for an enhancement.
+        "raus" => !begins(&["lass", "lasse"]) && (before == "da" || !begins(&["hol", "hole"])),
+        "verschwinden" => true,
+        _ => false,
+    };
+    let makes = [
+        "mach",
+        "mache",
+        "lass",
+        "lasse",
+        "nimm",
+        "hol",
+        "hole",
+        "retuschier",
+        "retuschiere",
+        "radier",
+        "radiere",
+    ];
+    (goes && begins(&makes)).then_some(Verb::split(Act::Remove))
+}
+
+fn begins_a_removal(part: &[String]) -> bool {
+    GERMAN.leading(part, GERMAN.remove).is_some()
+}
+
+/// Recognizes "entferne das Auto nicht", but neither "entferne alles was nicht passt" nor "entferne nicht nur das Auto".
+pub(super) fn is_negated(part: &[String]) -> bool {
+    let is_one_of =
+        |word: Option<&str>, list: &[&str]| word.is_some_and(|word| list.contains(&word));
+    let words: Vec<_> = part
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !["bitte", "sie", "du", "mal", "auf"].contains(word))
+        .collect();
+    let ends_in_removal = is_one_of(words.last().copied(), GERMAN.remove);
+    words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).map(|before| words[before]);
+        let next = words.get(at + 1).copied();
+        let is_first = at <= 1;
+        match *word {
+            "nichts" => is_first,
+            "nicht" | "nie" | "niemals" => {
+                let is_before_infinitive = ends_in_removal
+                    && !is_one_of(before, &["der", "die", "das", "den", "was"])
+                    && !is_one_of(next, &["einfach", "nur", "auch"]);
+                next.is_none()
+                    || is_one_of(next, &["raus", "weg", "verschwinden", "wieder"])
+                    || is_first && is_one_of(next, &ARTICLES)
+                    || is_before_infinitive
+            }
+            // "Auf keinen Fall" too.
+            word => is_first && word.starts_with("kein"),
+        }
+    })
+}

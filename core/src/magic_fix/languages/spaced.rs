@@ -1,0 +1,151 @@
+//! Languages with spaces between words. The verb begins a request; in German, an infinitive may end it.
+
+use retouch_catalog::FixMode;
+
+use super::english;
+use super::german::{self, is_negated};
+use super::verb::Verb;
+use super::words::{ENGLISH, FRENCH, GERMAN, LISTS, PORTUGUESE, SPANISH, Words};
+use crate::magic_fix::mode::{Act, Request, decide};
+use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
+
+/// A prompt may mix these languages: a word means the same in all of them.
+const LANGUAGES: [Words; 5] = [ENGLISH, GERMAN, SPANISH, FRENCH, PORTUGUESE];
+
+/// English prompts that begin like Spanish removals.
+const ENGLISH_ONLY: [&str; 4] =
+    ["quite al fresco", "quite al dente", "quite a la carte", "quite a la mode"];
+
+const WITHOUT: [&str; 5] = ["without", "ohne", "sin", "sans", "sem"];
+const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
+
+/// Words that end the name of a thing and begin its description: "the man with the scratched face".
+const DESCRIBES: [&str; 11] =
+    ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
+
+/// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
+pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
+    let parts = parts_of(plain);
+    let mut requests: Vec<(Verb, Vec<String>)> = vec![];
+    let mut before: Vec<String> = vec![];
+    for part in parts.iter().map(|part| bare(part)).filter(|part| !part.is_empty()) {
+        let follows_without =
+            requests.first().is_some_and(|(_, words)| WITHOUT.contains(&words[0].as_str()));
+        match verb_of(text, part, follows_without) {
+            // What comes before an infinitive belongs to it. Before other verbs, it makes the prompt a description: "a
+            // beach, clear sky".
+            Some(verb) if requests.is_empty() && !before.is_empty() && !verb.is_last => break,
+            Some(verb) => {
+                requests.push((verb, [std::mem::take(&mut before), part.to_vec()].concat()))
+            }
+            None => match requests.last_mut() {
+                Some((_, words)) => words.extend_from_slice(part),
+                None => before.extend_from_slice(part),
+            },
+        }
+    }
+    let words = parts.concat();
+    let has = |list: fn(&Words) -> &'static [&'static str]| {
+        LANGUAGES.iter().any(|language| contains(&words, list(language)))
+    };
+    let requests: Vec<_> = requests.iter().map(|(verb, words)| request(verb, words)).collect();
+    decide(&requests, has(|words| words.instead), has(|words| words.detail))
+}
+
+/// Splits folded text into clauses, and those before each joining word.
+fn parts_of(plain: &str) -> Vec<Vec<String>> {
+    let mut parts = vec![];
+    for clause in plain.split(CLAUSE_ENDS) {
+        parts.push(vec![]);
+        for word in split(clause) {
+            if LANGUAGES.iter().any(|language| language.joints.contains(&word.as_str())) {
+                parts.push(vec![]);
+            }
+            parts.last_mut().expect("a part").push(word);
+        }
+    }
+    parts
+}
+
+/// Returns a part without joining words and courtesies at both ends.
+fn bare(part: &[String]) -> &[String] {
+    let is_filler = |word: &&String| LANGUAGES.iter().any(|language| language.is_filler(word));
+    let start = part.iter().take_while(is_filler).count();
+    let end = part.len() - part[start..].iter().rev().take_while(is_filler).count();
+    &part[start..end]
+}
+
+/// Returns the verb of a part. `follows_without` says whether the prompt begins with such a word: "without the
+/// cup, but with a flower".
+fn verb_of(text: &str, part: &[String], follows_without: bool) -> Option<Verb> {
+    if is_negated(part) || denies(part) || leading(part, &ENGLISH_ONLY).is_some() {
+        return None;
+    }
+    if follows_without && WITH.contains(&part[0].as_str()) {
+        return Some(Verb { act: Act::Add, length: 1, is_last: false });
+    }
+    let special = english::verb_of(part)
+        .or_else(|| german::split_verb(text, part))
+        .or_else(|| romance_verb(part));
+    let first = || {
+        LISTS.iter().find_map(|(act, list)| {
+            let lengths = LANGUAGES.iter().filter_map(|words| words.leading(part, list(words)));
+            Some(Verb { act: *act, length: lengths.max()?, is_last: false })
+        })
+    };
+    let only = || german::infinitive(part).filter(|_| part.len() == 1);
+    special.or_else(only).or_else(first).or_else(|| german::infinitive(part))
+}
+
+/// Recognizes "enlève pas la voiture", which negates without a word before the verb.
+fn denies(part: &[String]) -> bool {
+    part.get(1)
+        .is_some_and(|word| ["pas", "jamais", "rien", "nada", "nothing"].contains(&word.as_str()))
+}
+
+/// Recognizes verbs with words between their parts, and lights, which are turned off: "apague a luz (da sala)". "Apague a
+/// luz do poste" is a removal.
+fn romance_verb(part: &[String]) -> Option<Verb> {
+    let begins = |verbs: &[&str]| verbs.contains(&part[0].as_str());
+    if begins(&["rends", "rendez", "rendre"]) && contains(part, &["plus net", "plus nets"]) {
+        return Some(Verb::split(Act::Enhance));
+    }
+    let [verb, _, light, place @ ..] = part else { return None };
+    let is_room = |word: &String| ["quarto", "sala", "cozinha", "casa"].contains(&word.as_str());
+    let is_light = verb.starts_with("apag")
+        && ["luz", "luzes", "vela", "velas"].contains(&light.as_str())
+        && (place.is_empty() || place.get(1).is_some_and(is_room));
+    is_light.then_some(Verb::split(Act::Change))
+}
+
+fn request(verb: &Verb, words: &[String]) -> Request {
+    let object = &words[verb.length.min(words.len())..];
+    let end = object.iter().position(|word| DESCRIBES.contains(&word.as_str()));
+    let object = &object[..end.unwrap_or(object.len())];
+    // A defect in one language is a thing in another: "grain de beauté".
+    let languages = LANGUAGES
+        .iter()
+        .filter(|language| verb.length == 0 || language.leading(words, language.remove).is_some());
+    let is_about = |list: fn(&Words) -> &'static [&'static str]| {
+        languages.clone().any(|language| contains(object, list(language)))
+    };
+    Request {
+        act: verb.act,
+        is_about_damage: is_about(|words| words.damage),
+        is_about_defects: is_about(|words| words.defects),
+        is_about_detail: LANGUAGES.iter().any(|language| contains(words, language.detail)),
+    }
+}
+
+/// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
+/// courtesy. Drops symbols.
+fn split(plain: &str) -> Vec<String> {
+    let mut words = vec![];
+    for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {
+        let article = part.find('\'').filter(|at| *at <= 2 && !["s'il", "i'd"].contains(&part));
+        let (article, noun) = part.split_at(article.map_or(0, |at| at + 1));
+        words.extend([article, noun].map(str::to_owned));
+    }
+    words.retain(|word| word.contains(char::is_alphanumeric));
+    words
+}

@@ -1,0 +1,192 @@
+//! Japanese and Chinese, which have no spaces between words.
+
+use retouch_catalog::FixMode;
+
+use super::words::{CHINESE, JAPANESE, LISTS};
+use crate::magic_fix::mode::{Act, Request, decide};
+use crate::magic_fix::text::CLAUSE_ENDS;
+
+/// Words that join a second Chinese request to the first.
+const CHINESE_JOINTS: [&str; 7] = ["并且", "并", "然后", "接着", "同时", "再", "而且"];
+
+/// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
+pub(super) fn mode_of(plain: &str) -> Option<FixMode> {
+    japanese(plain).or_else(|| chinese(plain))
+}
+
+fn has(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+/// Returns the text between other characters than letters and digits.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+fn japanese(plain: &str) -> Option<FixMode> {
+    let mut requests = vec![];
+    // The things before the next verb: "傷、汚れを消して" has two.
+    let mut before = String::new();
+    for clause in plain.split(CLAUSE_ENDS) {
+        let mut clause = trimmed(clause);
+        while let Some(rest) = JAPANESE.courtesy.iter().find_map(|word| clause.strip_suffix(word)) {
+            clause = trimmed(rest);
+        }
+        for part in split_after_verbs(clause).into_iter().filter(|part| !part.is_empty()) {
+            match japanese_request(&format!("{before}{part}")) {
+                Some(request) => requests.push(request),
+                // Another request, such as "背景を自然にして".
+                None if part.ends_with('て') => {}
+                None => {
+                    before = format!("{before}{part}と");
+                    continue;
+                }
+            }
+            before.clear();
+        }
+    }
+    // A text that ends without a verb names a thing: "電気を消して暗くした部屋".
+    if !before.is_empty() && !has(plain, JAPANESE.detail) {
+        return None;
+    }
+    decide(&requests, has(plain, JAPANESE.instead), has(plain, JAPANESE.detail))
+}
+
+/// Splits a clause after each verb that another phrase follows: "車を消して|花を置いて", but not "置いてある".
+fn split_after_verbs(clause: &str) -> Vec<&str> {
+    let is_hiragana = |c: char| ('\u{3040}'..='\u{309f}').contains(&c);
+    let ends = clause.char_indices().filter(|(at, c)| {
+        let (part, rest) = clause.split_at(at + c.len_utf8());
+        *c == 'て'
+            && rest.starts_with(|next| !is_hiragana(next))
+            && LISTS.iter().any(|(_, list)| list(&JAPANESE).iter().any(|verb| part.ends_with(verb)))
+    });
+    let mut parts = vec![];
+    let mut start = 0;
+    for (at, c) in ends {
+        parts.push(&clause[start..at + c.len_utf8()]);
+        start = at + c.len_utf8();
+    }
+    parts.push(&clause[start..]);
+    parts
+}
+
+fn japanese_request(part: &str) -> Option<Request> {
+    let (act, object) = LISTS.iter().find_map(|(act, list)| {
+        let objects = list(&JAPANESE).iter().filter_map(|verb| part.strip_suffix(verb));
+        Some((*act, objects.min_by_key(|object| object.len())?))
+    })?;
+    let object = object.trim_end_matches(['を', 'の', 'も', 'は']);
+    // "傷や汚れ" is two things, and "傷を負った人" is one.
+    let is_about = |nouns: &[&str]| {
+        object.split(['や', 'と', '・']).any(|thing| nouns.iter().any(|noun| thing.ends_with(noun)))
+    };
+    // Colors are changed and lights are turned off.
+    let is_change = is_about(&["赤み", "青み", "黄ばみ", "色", "電気", "明かり", "灯り", "あかり"]);
+    Some(Request {
+        act: if act == Act::Remove && is_change { Act::Change } else { act },
+        is_about_damage: is_about(JAPANESE.damage),
+        is_about_defects: is_about(JAPANESE.defects),
+        is_about_detail: has(part, JAPANESE.detail),
+    })
+}
+
+fn chinese(plain: &str) -> Option<FixMode> {
+    let requests: Vec<_> = plain
+        .split(CLAUSE_ENDS)
+        .flat_map(split_before_joints)
+        .map(polite)
+        .flat_map(chinese_requests)
+        .collect();
+    decide(&requests, has(plain, CHINESE.instead), has(plain, CHINESE.detail))
+}
+
+/// Returns a clause without courtesies and joining words at both ends.
+fn polite(clause: &str) -> &str {
+    let mut text = trimmed(clause);
+    let is_of = |rest: &str| rest.starts_with('的');
+    while let Some(rest) = CHINESE.courtesy.iter().chain(&CHINESE_JOINTS).find_map(|word| {
+        let after = text.strip_prefix(word).filter(|rest| !is_of(rest));
+        after.or_else(|| text.strip_suffix(word))
+    }) {
+        text = trimmed(rest);
+    }
+    text
+}
+
+/// Splits a clause before each joining word that a verb follows.
+fn split_before_joints(clause: &str) -> Vec<&str> {
+    let joint = CHINESE_JOINTS
+        .iter()
+        .flat_map(|joint| clause.match_indices(joint))
+        .filter(|(at, joint)| *at > 0 && begins_with_a_verb(polite(&clause[at + joint.len()..])))
+        .map(|(at, _)| at)
+        .min();
+    match joint {
+        Some(at) => [vec![&clause[..at]], split_before_joints(&clause[at..])].concat(),
+        None => vec![clause],
+    }
+}
+
+fn begins_with_a_verb(text: &str) -> bool {
+    text.starts_with(['把', '将', '在', '给'])
+        || LISTS.iter().any(|(_, list)| list(&CHINESE).iter().any(|verb| text.starts_with(verb)))
+}
+
+/// Returns what a clause asks for. After a removal, it may add a thing: "去掉帽子加朵花".
+fn chinese_requests(clause: &str) -> Vec<Request> {
+    if is_negated(clause) {
+        return vec![];
+    }
+    let moves = clause.starts_with(['把', '将']);
+    let verb = LISTS.iter().find_map(|(act, list)| {
+        list(&CHINESE)
+            .iter()
+            .find(|verb| {
+                clause.starts_with(**verb)
+                    || clause.ends_with(**verb)
+                    || moves && clause.contains(**verb)
+            })
+            .map(|verb| (*act, *verb))
+    });
+    // "在这里加一棵树" and "给她戴上帽子"; "他加上的字" only names a thing.
+    let adds = |part: &str| {
+        CHINESE.add.iter().any(|verb| {
+            part.split_once(verb)
+                .is_some_and(|(before, after)| !before.contains('的') && !after.contains('的'))
+        })
+    };
+    let is_placing = clause.starts_with(['在', '给']) && adds(clause);
+    let Some((act, verb)) = verb.or_else(|| is_placing.then_some((Act::Add, ""))) else {
+        return vec![];
+    };
+    // A word before 的 only describes: "模糊的人".
+    let object = clause.rsplit('的').next().unwrap_or(clause);
+    let detail = has(clause, CHINESE.detail);
+    let request = Request {
+        act,
+        is_about_damage: has(object, CHINESE.damage),
+        is_about_defects: has(object, CHINESE.defects),
+        is_about_detail: detail,
+    };
+    let also_adds =
+        act == Act::Remove && clause.split_once(verb).is_some_and(|(_, after)| adds(after));
+    let addition = Request {
+        act: Act::Add,
+        is_about_damage: false,
+        is_about_defects: false,
+        is_about_detail: detail,
+    };
+    if also_adds { vec![request, addition] } else { vec![request] }
+}
+
+/// Recognizes "不要去掉", "先别把人去掉" and "勿", but neither "别人" nor "不要的东西".
+fn is_negated(clause: &str) -> bool {
+    let clause = clause.trim_start_matches(['先', '也']);
+    let denies = |word: &&str| {
+        let follows = clause.strip_prefix(*word);
+        follows.is_some_and(|rest| !rest.starts_with(['人', '的', '墅', '针']))
+            || CHINESE.remove.iter().any(|verb| clause.contains(&format!("{word}{verb}")))
+    };
+    ["不要", "不用", "别", "勿"].iter().any(|word| denies(&word))
+}
