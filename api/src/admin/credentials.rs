@@ -9,7 +9,7 @@ use anyhow::Context;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use retouch_core::Clock;
-use retouch_credentials::{Authority, Coverage, Credentials, CredentialsConfig, Leaf};
+use retouch_credentials::{Authority, Coverage, Credentials, CredentialsConfig, Leaf, Signer};
 use serde_json::json;
 
 use super::answer::Answer;
@@ -122,18 +122,25 @@ fn check(config: &CredentialsConfig, now: DateTime<Utc>) -> anyhow::Result<Answe
             is_good: false,
         });
     }
-    if let Some(problem) = credentials.problem(now) {
-        let json = json!({ "signs": credentials.signs(now), "problem": problem });
-        return Ok(Answer { text: problem, json, is_good: false });
-    }
-    let Some(signer) = credentials.signer() else {
-        let text = "No key is configured: results are marked in XMP but not signed.".to_owned();
-        return Ok(Answer { text, json: json!({ "signs": false }), is_good: false });
+    let signer = credentials.signer();
+    let json = json!({
+        "signs": credentials.signs(now),
+        "name": signer.map(Signer::name),
+        "expires": signer.map(Signer::expires),
+        "problem": credentials.problem(now),
+    });
+    let (text, is_good) = match (credentials.problem(now), signer) {
+        (Some(problem), _) => (problem, false),
+        (None, Some(signer)) => {
+            let (name, expires) = (signer.name(), signer.expires());
+            let days = (expires - now).num_days();
+            (format!("{name} signs until {}, {days} days from now.", expires.date_naive()), true)
+        }
+        (None, None) => {
+            ("No key is configured: results are marked in XMP but not signed.".to_owned(), false)
+        }
     };
-    let days = (signer.expires() - now).num_days();
-    let (name, expires) = (signer.name(), signer.expires());
-    let text = format!("{name} signs until {}, {days} days from now.", expires.date_naive());
-    Ok(Answer::good(text, json!({ "signs": true, "name": name, "expires": expires })))
+    Ok(Answer { text, json, is_good })
 }
 
 /// Writes a file that must not exist yet.
@@ -142,4 +149,32 @@ fn write_new(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     let mut file = file.with_context(|| format!("making {}", path.display()))?;
     file.write_all(text.as_bytes()).with_context(|| format!("writing {}", path.display()))?;
     file.sync_all().with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use retouch_core::Clock;
+
+    use super::*;
+
+    #[test]
+    fn in_its_last_days_a_certificate_still_signs_and_says_until_when() {
+        let now = Clock::system().now();
+        let authority = Authority::new("Example Ltd", now).unwrap();
+        let Leaf { chain, key } = authority.issue("Example Ltd", now).unwrap();
+        let config = CredentialsConfig {
+            credentials: Coverage::Generated,
+            credentials_required: false,
+            credentials_chain: Some(chain),
+            credentials_key: Some(key.parse().unwrap()),
+            credentials_timestamps: None,
+            credentials_trust: None,
+        };
+        let expires = Credentials::open(&config, now).unwrap().signer().unwrap().expires();
+        let Answer { text, json, is_good } = check(&config, expires - TimeDelta::days(3)).unwrap();
+        assert!(!is_good && text.contains("expires"), "{text}");
+        assert_eq!(json["signs"], true);
+        assert_eq!(json["expires"], serde_json::to_value(expires).unwrap());
+    }
 }
