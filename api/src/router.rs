@@ -65,7 +65,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(config::get_config))
         .routes(routes!(user::get_user))
         .routes(routes!(user::get_storage))
-        .routes(routes!(account::delete_user))
+        .routes(routes!(account::start_user, account::delete_user))
         .routes(routes!(account::export_user))
         .routes(routes!(images::list::list_images))
         .routes(routes!(images::upload))

@@ -31,21 +31,23 @@ pub struct SignIn<'a> {
     pub identity_hash: &'a [u8],
     /// The time the token was issued, if it says.
     pub token_issued_at: Option<DateTime<Utc>>,
+    /// Whether the person asks to start again after they deleted their account.
+    pub starts_again: bool,
 }
 
 /// Finds the user, or creates them with their free credits.
 ///
 /// A person who deleted an account within the last twelve months starts without credits; otherwise, deleting and
-/// signing up again would yield unlimited free credits. Returns `None` if the token was issued before that
-/// deletion: a page still open elsewhere must not recreate the account by requesting the balance. The person can
-/// sign in again to get a new account.
+/// signing up again would yield unlimited free credits. Returns `None` for such a person unless they ask to start again,
+/// with a token issued after the deletion: a page on another device renews its token by itself when it wakes, and must
+/// not recreate the account by requesting the balance.
 pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
     if let Some(user) = find(pool, sign_in).await? {
         return Ok(Some(user));
     }
     let mut tx = db::begin(pool).await?;
     // Of two concurrent first requests, one inserts; the other waits for it here and inserts nothing. A request
-    // during a deletion of the account also waits here, and then inserts.
+    // during a deletion of the account also waits here.
     let created = sqlx::query_scalar!(
         r#"insert into users (id, issuer, subject) values ($1, $2, $3)
            on conflict on constraint users_identity do nothing
@@ -62,7 +64,10 @@ pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result
         return find(pool, sign_in).await;
     };
     match last_deletion(&mut tx, sign_in.identity_hash).await? {
-        Some(deleted_at) if sign_in.token_issued_at.is_some_and(|issued| issued <= deleted_at) => {
+        Some(deleted_at)
+            if !sign_in.starts_again
+                || sign_in.token_issued_at.is_some_and(|issued| issued <= deleted_at) =>
+        {
             return Ok(None);
         }
         Some(_) => {

@@ -92,7 +92,8 @@ pub async fn object_keys(storage: &Storage) -> Vec<String> {
 
 /// Returns a user, created on the first call.
 pub async fn sign_in(pool: &PgPool, issuer: &str, subject: &str) -> User {
-    let sign_in = SignIn { issuer, subject, identity_hash: &[], token_issued_at: None };
+    let sign_in =
+        SignIn { issuer, subject, identity_hash: &[], token_issued_at: None, starts_again: false };
     users::find_or_create(pool, &sign_in).await.expect("found or created").expect("not deleted")
 }
 

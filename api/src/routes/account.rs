@@ -1,4 +1,4 @@
-//! `/api/user`: deleting and exporting an account.
+//! `/api/user`: starting again, deleting and exporting an account.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::TokenUser;
+use super::caller::{Returned, TokenUser};
 use super::checkouts::CheckoutView;
 use super::keys::KeyView;
 use super::problem::Problem;
@@ -25,8 +25,8 @@ use crate::usecases::export_account::{Export, Page};
 /// Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
 /// are canceled and remaining credits are lost. Accounting records stay, without personal data.
 ///
-/// Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
-/// account, without the free credits if that happens within twelve months.
+/// The caller's tokens stop working, except that repeating this call succeeds. `POST /api/user` with a token issued later
+/// starts a new account, without the free credits if that happens within twelve months.
 #[utoipa::path(delete, path = "/api/user", tag = "user",
     responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem)),
     security(("token" = [])))]
@@ -41,6 +41,16 @@ pub async fn delete_user(
     };
     delete_account::delete_account(&app, user).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Starts a new account for a caller who deleted theirs; changes nothing for others. Call it once after a sign-in that the
+/// person has asked for. Until then, their tokens are refused with the code `account_deleted`, so that a device that renews
+/// its token by itself does not start an account.
+#[utoipa::path(post, path = "/api/user", tag = "user",
+    responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem)),
+    security(("token" = [])))]
+pub async fn start_user(_: Returned) -> StatusCode {
+    StatusCode::NO_CONTENT
 }
 
 /// Everything stored about the caller, as one JSON document. Images are included as URLs that work for at least an

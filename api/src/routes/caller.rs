@@ -11,7 +11,7 @@ use retouch_core::users::User;
 use super::request::header_text;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::sign_in::{sign_in, sign_in_by_key};
+use crate::usecases::sign_in::{sign_in, sign_in_by_key, start_again};
 
 /// A user with a valid token or API key.
 pub struct SignedIn(pub User);
@@ -38,6 +38,20 @@ impl FromRequestParts<App> for TokenUser {
             // Does not reveal whether the key is valid.
             Credential::Key(_) => Err(ApiError::TokenRequired),
             Credential::Token(token) => sign_in(app, token).await.map(Self),
+        }
+    }
+}
+
+/// The caller has a valid token. If they deleted their account, a new one has started.
+pub struct Returned;
+
+impl FromRequestParts<App> for Returned {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match Credential::from_headers(&parts.headers) {
+            Credential::Key(_) => Err(ApiError::TokenRequired),
+            Credential::Token(token) => start_again(app, token).await.map(|_| Self),
         }
     }
 }

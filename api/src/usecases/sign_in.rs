@@ -11,12 +11,26 @@ use crate::state::App;
 /// Returns the user whom the `Authorization` header identifies. The first valid token of a person creates the user
 /// and grants the free credits.
 pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, ApiError> {
+    find(app, authorization, false).await
+}
+
+/// Does the same as [`sign_in`], but also starts a new account for a person who deleted theirs.
+pub async fn start_again(app: &App, authorization: Option<&str>) -> Result<User, ApiError> {
+    find(app, authorization, true).await
+}
+
+async fn find(
+    app: &App,
+    authorization: Option<&str>,
+    starts_again: bool,
+) -> Result<User, ApiError> {
     let identity = app.authenticator.check(authorization).await?;
     let sign_in = SignIn {
         issuer: &identity.issuer,
         subject: &identity.subject,
         identity_hash: &app.deleted_users.hash(&identity.issuer, &identity.subject),
         token_issued_at: identity.token_issued_at,
+        starts_again,
     };
     let user = db::within(users::find_or_create(&app.pool, &sign_in)).await?;
     let mut user = user.ok_or(ApiError::AccountDeleted)?;

@@ -139,7 +139,10 @@ async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool)
     app.get(url.as_str().unwrap()).send().await.is_problem(404, "File not found");
     let again = app.delete("/api/user").by(&ada).send().await;
     assert_eq!(again.status, StatusCode::NO_CONTENT, "a repeat succeeds");
-    app.get("/api/user/get").by(&ada).send().await.is_problem(401, DELETED);
+    let refused = app.get("/api/user/get").by(&ada).send().await;
+    refused.is_problem(401, DELETED);
+    // By this code, the page knows that it must not renew its token.
+    assert_eq!(refused.json()["code"], "account_deleted");
     app.post("/api/images/upload").by(&ada).file(&png(8, 8)).send().await.is_problem(401, DELETED);
     let by_program = app.get("/api/images").header("x-api-key", &key).send().await;
     assert_eq!(by_program.status, StatusCode::UNAUTHORIZED);
@@ -159,6 +162,13 @@ async fn signing_in_again_starts_a_new_account_without_free_credits(pool: PgPool
     );
     assert_eq!([one.status, two.status], [StatusCode::NO_CONTENT; 2], "a double click");
     let back = later_token(&app, "ada");
+    // A page on another device renewed its token.
+    app.get("/api/user/get").by(&back).send().await.is_problem(401, DELETED);
+    let (one, two) = tokio::join!(
+        app.post("/api/user").by(&back).send(),
+        app.post("/api/user").by(&back).send(),
+    );
+    assert_eq!([one.status, two.status], [StatusCode::NO_CONTENT; 2]);
     let second = app.get("/api/user/get").by(&back).send().await.json();
     assert_ne!(second["id"], first["id"]);
     assert_eq!((&second["credits"], &second["email"]), (&json!(0), &json!("ada@example.test")));

@@ -774,12 +774,17 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post?: never;
+        /**
+         * Starts a new account for a caller who deleted theirs; changes nothing for others. Call it once after a sign-in that the
+         *     person has asked for. Until then, their tokens are refused with the code `account_deleted`, so that a device that renews
+         *     its token by itself does not start an account.
+         */
+        post: operations["start_user"];
         /**
          * Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
          *     are canceled and remaining credits are lost. Accounting records stay, without personal data.
-         * @description Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
-         *     account, without the free credits if that happens within twelve months.
+         * @description The caller's tokens stop working, except that repeating this call succeeds. `POST /api/user` with a token issued later
+         *     starts a new account, without the free credits if that happens within twelve months.
          */
         delete: operations["delete_user"];
         options?: never;
@@ -6207,6 +6212,39 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -71,9 +71,18 @@ async fn count(pool: &PgPool, table: &'static str) -> i64 {
     sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(pool).await.unwrap()
 }
 
-async fn sign_in(pool: &PgPool, token_issued_at: Option<DateTime<Utc>>) -> Option<User> {
-    let sign_in = SignIn { issuer: ISSUER, subject: "ada", identity_hash: &HASH, token_issued_at };
+async fn find(
+    pool: &PgPool,
+    token_issued_at: Option<DateTime<Utc>>,
+    starts_again: bool,
+) -> Option<User> {
+    let (issuer, subject, identity_hash) = (ISSUER, "ada", &HASH);
+    let sign_in = SignIn { issuer, subject, identity_hash, token_issued_at, starts_again };
     users::find_or_create(pool, &sign_in).await.unwrap()
+}
+
+async fn sign_in(pool: &PgPool, token_issued_at: Option<DateTime<Utc>>) -> Option<User> {
+    find(pool, token_issued_at, true).await
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -153,6 +162,10 @@ async fn a_new_account_within_a_year_of_a_deletion_gets_no_credits(pool: PgPool)
         sign_in(&pool, Some(before)).await.is_none(),
         "a token from before the deletion is refused"
     );
+    assert!(
+        find(&pool, Some(after), false).await.is_none(),
+        "a page on another device renewed its token"
+    );
     assert_eq!(count(&pool, "users").await, 1, "and creates no user");
     let second = sign_in(&pool, Some(after)).await.unwrap();
     assert_ne!(second.id, first.id);
@@ -161,7 +174,7 @@ async fn a_new_account_within_a_year_of_a_deletion_gets_no_credits(pool: PgPool)
         sign_in(&pool, Some(before)).await.is_none(),
         "a page that is still open elsewhere could delete the new account"
     );
-    assert_eq!(sign_in(&pool, Some(after)).await.unwrap().id, second.id);
+    assert_eq!(find(&pool, Some(after), false).await.unwrap().id, second.id);
     // Deleting again does not help, and other users are not affected.
     accounts::delete(&pool, second.id, &HASH).await.unwrap().unwrap();
     assert_eq!(sign_in(&pool, None).await.unwrap().credits, 0);
