@@ -142,6 +142,52 @@ describe('the background tool on a stored image', () => {
     expect(repeated).toBe(lost);
   });
 
+  test('keeps the key of a lost response while its repeat is refused for now', async () => {
+    const api = withImage({ isStreamBroken: true });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, () => api.startJob({ imageId: 'image-1', state: 'done', results: [aResult()] }));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        () => HttpResponse.json({ detail: 'Slow down' }, { status: 429 }),
+        { once: true },
+      ),
+    );
+    await userEvent.click(run);
+    expect(await screen.findByText('Slow down')).toBeVisible();
+    await userEvent.click(run);
+    await results();
+    expect(api.jobs).toHaveLength(1);
+  });
+
+  test('drops a key that the API refuses', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const refused: (string | null)[] = [];
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        ({ request }) => {
+          refused.push(request.headers.get('Idempotency-Key'));
+          const problem = { code: 'idempotency_key_reused', detail: 'Another request had this key' };
+          return HttpResponse.json(problem, { status: 422 });
+        },
+        { once: true },
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Another request had this key')).toBeVisible();
+    await userEvent.click(run);
+    await results();
+    expect(api.idempotencyKeys).not.toEqual(refused);
+  });
+
   test('does not complain of a lost response after the result has arrived', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });

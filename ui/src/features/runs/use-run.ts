@@ -37,7 +37,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
-  // Each click has its own idempotency key. After a lost connection or a 5xx the key is reused: the job may exist.
+  // A request that may have reached the API keeps its idempotency key when it is repeated.
   const pending = useRef<Attempt<Request> | null>(null);
   /** Whether a run has succeeded while a request is being sent: most likely its own. */
   const hasSucceeded = useRef(false);
@@ -83,7 +83,9 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     },
     onError: (error, { request }) => {
       const isLost = !(error instanceof ApiError && error.status < 500);
-      if (!isLost || hasSucceeded.current) pending.current = null;
+      // Any other refusal may have come before the API looked for the key's job.
+      const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
+      if (isKeyRefused || hasSucceeded.current) pending.current = null;
       if (isLost && hasSucceeded.current) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // The image or the result was deleted elsewhere; the page says which.
@@ -100,8 +102,9 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     if (submit.isPending || active.job) return;
     setProblem(null);
     setAnnouncement('');
-    const isRepeat = pending.current !== null && isRetry(request, pending.current.request);
-    submitAttempt({ request, key: (isRepeat && pending.current?.key) || newId(), isRepeat });
+    const earlier = pending.current;
+    const isRepeat = earlier !== null && isRetry(request, earlier.request);
+    submitAttempt({ request, key: isRepeat ? earlier.key : newId(), isRepeat });
   }
 
   function submitAttempt(attempt: Attempt<Request>) {
