@@ -188,6 +188,28 @@ describe('the background tool on a stored image', () => {
     expect(api.idempotencyKeys).not.toEqual(refused);
   });
 
+  test('starts another run after the list has shown the result of a lost one', async () => {
+    const api = withImage({ isStreamBroken: true });
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
+    const made = aResult({ jobId: 'lost' });
+    loseResponse(api, () => api.startJob({ id: 'lost', imageId: 'image-1', state: 'done', results: [made] }));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+
+    api.results = [made];
+    void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull());
+
+    await userEvent.click(run);
+    await waitFor(() => expect(api.jobs).toHaveLength(2));
+    const [lost, repeated, next] = api.idempotencyKeys;
+    expect(repeated).toBe(lost);
+    expect(next).not.toBe(lost);
+  });
+
   test('does not complain of a lost response after the result has arrived', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });

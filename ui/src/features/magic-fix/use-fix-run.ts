@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { Shape } from '@/features/mask/marks';
-import { hasEndedWithoutResult } from '@/features/runs/job-state';
+import { useResults } from '@/features/results/get-results';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
@@ -41,29 +41,31 @@ type FixEvents = {
 
 /** A run with a mask and a prompt. */
 export function useFixRun(imageId: string, events: FixEvents) {
-  const { onDone, onAccepted, onUnsuccessful } = events;
+  const { onDone, onUnsuccessful } = events;
   const [refusal, setRefusal] = useState<FixRefusal | null>(null);
 
   const run = useRun<FixRequest>({
     tool: magicFix,
     imageId,
+    shown: useResults(magicFix, imageId).data,
     onDone,
     isRetry: (request, earlier) =>
       request.prompt === earlier.prompt &&
       request.shapes === earlier.shapes &&
       request.isExact === earlier.isExact,
-    send: async ({ imageIdOf, marks, mask, prompt, isExact }, idempotencyKey) => {
+    send: async ({ imageIdOf, mask, prompt, isExact }, idempotencyKey) => {
       const target = await imageIdOf();
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
         fields: isExact === undefined ? { prompt } : { prompt, exactMask: String(isExact) },
       });
-      const answer: Job | Result[] = JSON.parse(await body.text());
-      const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
-      // The answer to a repeat may be a run that failed long ago.
-      const isActive = Array.isArray(answer) || !hasEndedWithoutResult(answer);
-      if (jobId && isActive) onAccepted(jobId, target, marks);
-      return answer;
+      return JSON.parse(await body.text());
+    },
+    onAccepted: (answer, { marks }) => {
+      const [jobId, target] = Array.isArray(answer)
+        ? [answer[0]?.jobId, answer[0]?.sourceImageId]
+        : [answer.id, answer.imageId];
+      if (jobId && target) events.onAccepted(jobId, target, marks);
     },
     onRefused: ({ code, detail }) => {
       onUnsuccessful();

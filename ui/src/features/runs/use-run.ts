@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
 import { ApiError, isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
@@ -21,19 +21,38 @@ type Refusal = { code?: string | null; detail: string };
 type RunOptions<Request> = {
   tool: Tool;
   imageId: string;
+  /** The results of the tool that the page shows; undefined while unknown. */
+  shown: Result[] | undefined;
   send: (request: Request, idempotencyKey: string) => Promise<Job | Result[]>;
   /** Whether two requests are equal, so that the second one retries the first. */
   isRetry: (request: Request, earlier: Request) => boolean;
+  /** The API has taken the request, and answers with its job or its results. */
+  onAccepted?: (answer: Job | Result[], request: Request) => void;
   onDone: (results: Result[]) => void;
   /** Handles a refusal that the tool explains itself; returns false to have it shown in the usual way. */
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
 
-/** A request, with the key that makes its repeats start a single run. */
-type Attempt<Request> = { request: Request; key: string; isRepeat: boolean };
+type Attempt<Request> = {
+  request: Request;
+  /** Makes its repeats start a single run. */
+  key: string;
+  isRepeat: boolean;
+  /** The results that were shown before. */
+  seen: Result[] | undefined;
+};
 
 /** A run on a stored image, from the click to the new results in the list. */
-export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefused }: RunOptions<Request>) {
+export function useRun<Request>({
+  tool,
+  imageId,
+  shown,
+  send,
+  isRetry,
+  onAccepted,
+  onDone,
+  onRefused,
+}: RunOptions<Request>) {
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
@@ -46,8 +65,6 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
 
   function arrive(results: Result[]) {
     hasSucceeded.current = true;
-    // If its answer was lost, this was most likely its run: the next click starts another one.
-    if (!submit.isPending) pending.current = null;
     setProblem(null);
     setAnnouncement(t(resultReady));
     onDone(results);
@@ -72,20 +89,22 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
       await checkPreconditions();
       return send(request, key);
     },
-    onSuccess: (answer, { request, isRepeat }) => {
+    onSuccess: (answer, { request, isRepeat, seen }) => {
       pending.current = null;
-      if (Array.isArray(answer)) return active.complete(answer);
+      const isJob = !Array.isArray(answer);
+      const isKnown =
+        isJob && (hasEndedWithoutResult(answer) || seen?.some(({ jobId }) => jobId === answer.id));
       // The user has asked for a run after the one whose answer was lost.
-      if (isRepeat && hasEndedWithoutResult(answer)) {
-        return submitAttempt({ request, key: newId(), isRepeat: false });
-      }
-      active.update(answer);
+      if (isRepeat && isKnown) return submitAttempt({ request, key: newId(), isRepeat: false });
+      onAccepted?.(answer, request);
+      if (isJob) active.update(answer);
+      else active.complete(answer);
     },
     onError: (error, { request }) => {
       const isLost = !(error instanceof ApiError && error.status < 500);
       // Any other refusal may have come before the API looked for the key's job.
       const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
-      if (isKeyRefused || hasSucceeded.current) pending.current = null;
+      if (isKeyRefused) pending.current = null;
       if (isLost && hasSucceeded.current) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // The image or the result was deleted elsewhere; the page says which.
@@ -107,11 +126,22 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     submitAttempt({ request, key: isRepeat ? earlier.key : newId(), isRepeat });
   }
 
-  function submitAttempt(attempt: Attempt<Request>) {
+  function submitAttempt(next: Omit<Attempt<Request>, 'seen'>) {
+    const attempt = { ...next, seen: shown };
     hasSucceeded.current = false;
     pending.current = attempt;
     submit.mutate(attempt);
   }
+
+  // The result of a run whose answer and end were lost arrives with the list.
+  const onShown = useEffectEvent((results: Result[]) => {
+    const seen = pending.current?.seen;
+    const isNew = ({ imageId }: Result) => !seen?.some((result) => result.imageId === imageId);
+    if (seen && results.some(isNew)) setProblem(null);
+  });
+  useEffect(() => {
+    if (shown) onShown(shown);
+  }, [shown]);
 
   return {
     start,

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { useResults } from '@/features/results/get-results';
 import { useRun } from '@/features/runs/use-run';
 import { api, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
@@ -13,6 +14,7 @@ export function useToolRun(tool: EditingTool, imageId: string, onDone: (results:
   const run = useRun<ToolAction>({
     tool,
     imageId,
+    shown: useResults(tool, imageId).data,
     onDone,
     isRetry: (action, earlier) => action === earlier,
     send: async (action, idempotencyKey) =>
