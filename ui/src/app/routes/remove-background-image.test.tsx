@@ -227,6 +227,43 @@ describe('the background tool on a stored image', () => {
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
 
+  test('does not say that a run failed whose progress it shows', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, async () => {
+      const job = api.startJob({ imageId: 'image-1' });
+      await screen.findByRole('progressbar');
+      return job;
+    });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await waitFor(() => expect(api.jobOfKey.size).toBe(1));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(screen.getByRole('progressbar')).toBeVisible();
+    expect(screen.queryByText('Failed to remove image background')).toBeNull();
+  });
+
+  test('keeps the reason of a failed run whose response is lost later', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    loseResponse(api, async () => {
+      const job = api.startJob({ imageId: 'image-1' });
+      await screen.findByRole('progressbar');
+      Object.assign(job, { state: 'failed', failure });
+      await screen.findByText('Something went wrong');
+      return job;
+    });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await waitFor(() => expect(api.jobOfKey.size).toBe(1));
+    await waitFor(() => expect(run).toBeEnabled());
+    expect(screen.getByText('Something went wrong')).toBeVisible();
+    expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
   test('says Failed to find your image once a run shows that it was deleted', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });

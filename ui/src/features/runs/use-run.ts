@@ -58,13 +58,13 @@ export function useRun<Request>({
   const [announcement, setAnnouncement] = useState('');
   // A request that may have reached the API keeps its idempotency key when it is repeated.
   const pending = useRef<Attempt<Request> | null>(null);
-  /** Whether a run has succeeded while a request is being sent: most likely its own. */
-  const hasSucceeded = useRef(false);
+  /** Whether a run has ended while a request is being sent: most likely its own. */
+  const hasEnded = useRef(false);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
   function arrive(results: Result[]) {
-    hasSucceeded.current = true;
+    hasEnded.current = true;
     setProblem(null);
     setAnnouncement(t(resultReady));
     onDone(results);
@@ -80,6 +80,7 @@ export function useRun<Request>({
     tool: tool.name,
     onDone: arrive,
     onFailed: ({ failure }) => {
+      hasEnded.current = true;
       if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
@@ -105,7 +106,8 @@ export function useRun<Request>({
       // Any other refusal may have come before the API looked for the key's job.
       const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
       if (isKeyRefused) pending.current = null;
-      if (isLost && hasSucceeded.current) return;
+      // The page shows the run, or how it ended.
+      if (isLost && (active.job || hasEnded.current)) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // The image or the result was deleted elsewhere; the page says which.
       if (isProblem(error, 404)) {
@@ -128,7 +130,7 @@ export function useRun<Request>({
 
   function submitAttempt(next: Omit<Attempt<Request>, 'seen'>) {
     const attempt = { ...next, seen: shown };
-    hasSucceeded.current = false;
+    hasEnded.current = false;
     pending.current = attempt;
     submit.mutate(attempt);
   }
