@@ -264,6 +264,36 @@ describe('the background tool on a stored image', () => {
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
 
+  test('complains of a lost response although a different run of the tool has succeeded meanwhile', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, async () => {
+      const free = api.runJob({ imageId: 'image-1', tier: 'free' });
+      await results();
+      return free;
+    });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+  });
+
+  test('shows why the API refused a run although another one has succeeded meanwhile', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', async () => {
+        api.runJob({ imageId: 'image-1' });
+        await results();
+        return HttpResponse.json({ detail: 'Too many runs are waiting' }, { status: 503 });
+      }),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Too many runs are waiting')).toBeVisible();
+  });
+
   test('says Failed to find your image once a run shows that it was deleted', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });

@@ -53,6 +53,8 @@ export function useFixRun(imageId: string, events: FixEvents) {
       request.prompt === earlier.prompt &&
       request.shapes === earlier.shapes &&
       request.isExact === earlier.isExact,
+    // They have neither tiers nor factors.
+    isRunOf: () => true,
     send: async ({ imageIdOf, mask, prompt, isExact }, idempotencyKey) => {
       const target = await imageIdOf();
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {

@@ -18,6 +18,8 @@ export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; det
 /** Why the API refused a run, or why its job failed. */
 type Refusal = { code?: string | null; detail: string };
 
+type Run = Pick<Job, 'tier' | 'factor'>;
+
 type RunOptions<Request> = {
   tool: Tool;
   imageId: string;
@@ -26,6 +28,8 @@ type RunOptions<Request> = {
   send: (request: Request, idempotencyKey: string) => Promise<Job | Result[]>;
   /** Whether two requests are equal, so that the second one retries the first. */
   isRetry: (request: Request, earlier: Request) => boolean;
+  /** Whether a request starts runs like this one. */
+  isRunOf: (request: Request, run: Run) => boolean;
   /** The API has taken the request, and answers with its job or its results. */
   onAccepted?: (answer: Job | Result[], request: Request) => void;
   onDone: (results: Result[]) => void;
@@ -49,6 +53,7 @@ export function useRun<Request>({
   shown,
   send,
   isRetry,
+  isRunOf,
   onAccepted,
   onDone,
   onRefused,
@@ -58,14 +63,19 @@ export function useRun<Request>({
   const [announcement, setAnnouncement] = useState('');
   // A request that may have reached the API keeps its idempotency key when it is repeated.
   const pending = useRef<Attempt<Request> | null>(null);
-  /** Whether a run has ended while a request is being sent: most likely its own. */
+  /** Whether a run like the request has ended while it is being sent: most likely its own. */
   const hasEnded = useRef(false);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
+  /** Whether a run is most likely that of the request whose answer is due or was lost, if there is one. */
+  const isPending = (run: Run) => !pending.current || isRunOf(pending.current.request, run);
+
   function arrive(results: Result[]) {
-    hasEnded.current = true;
-    setProblem(null);
+    if (results.some(isPending)) {
+      hasEnded.current = true;
+      setProblem(null);
+    }
     setAnnouncement(t(resultReady));
     onDone(results);
   }
@@ -79,8 +89,9 @@ export function useRun<Request>({
     imageId,
     tool: tool.name,
     onDone: arrive,
-    onFailed: ({ failure }) => {
-      hasEnded.current = true;
+    onFailed: (job) => {
+      const { failure } = job;
+      if (isPending(job)) hasEnded.current = true;
       if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
@@ -102,12 +113,12 @@ export function useRun<Request>({
       else active.complete(answer);
     },
     onError: (error, { request }) => {
-      const isLost = !(error instanceof ApiError && error.status < 500);
+      const isLost = !(error instanceof ApiError && (error.status < 500 || error.detail));
       // Any other refusal may have come before the API looked for the key's job.
       const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
       if (isKeyRefused) pending.current = null;
       // The page shows the run, or how it ended.
-      if (isLost && (active.job || hasEnded.current)) return;
+      if (isLost && (hasEnded.current || (active.job && isPending(active.job)))) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // The image or the result was deleted elsewhere; the page says which.
       if (isProblem(error, 404)) {
@@ -139,7 +150,7 @@ export function useRun<Request>({
   const onShown = useEffectEvent((results: Result[]) => {
     const seen = pending.current?.seen;
     const isNew = ({ imageId }: Result) => !seen?.some((result) => result.imageId === imageId);
-    if (seen && results.some(isNew)) setProblem(null);
+    if (seen && results.some((result) => isNew(result) && isPending(result))) setProblem(null);
   });
   useEffect(() => {
     if (shown) onShown(shown);

@@ -17,6 +17,8 @@ export function useToolRun(tool: EditingTool, imageId: string, onDone: (results:
     shown: useResults(tool, imageId).data,
     onDone,
     isRetry: (action, earlier) => action === earlier,
+    isRunOf: (action, { tier, factor }) =>
+      (tier === 'free') === (action === tool.free) && (factor ?? null) === action.factor,
     send: async (action, idempotencyKey) =>
       unwrap(
         await api.POST(action.path, {
