@@ -4,6 +4,7 @@ import { createStore, useStore } from 'zustand';
 import { setCredentials } from './api-client';
 import type { Identity } from './api-types';
 import { loadWithRetry } from './load-with-retry';
+import { notifyInfo } from './notify';
 import { pathWithin } from './path-within';
 import { paths } from './paths';
 import { isRefusal, renewUser } from './renew-user';
@@ -19,6 +20,7 @@ import {
   storedUserKey,
   storeOwner,
 } from './stored-user';
+import { t } from './translate';
 
 export type Provider = 'google' | 'facebook' | 'password';
 
@@ -78,7 +80,7 @@ export class Session {
       token: this.token,
       replaceToken: this.replaceToken,
       onRefused: this.expire,
-      onDeleted: this.signOutLocally,
+      onDeleted: this.leaveDeletedAccount,
     });
     this.watch();
   }
@@ -169,6 +171,12 @@ export class Session {
     removeStoredUser(this.storageKey);
     this.state.setState({ isLoading: false, user: null });
   }
+
+  private leaveDeletedAccount = () => {
+    if (!this.state.getState().user) return;
+    this.signOutLocally();
+    notifyInfo(t('Your account was deleted'));
+  };
 
   private expire = () => {
     if (!this.state.getState().user) return;

@@ -223,6 +223,12 @@ describe('deleting the account', () => {
     };
   }
 
+  function signOutInAnotherTab() {
+    const key = Object.keys(localStorage).find((one) => one.startsWith('oidc')) ?? '';
+    localStorage.removeItem(key);
+    window.dispatchEvent(new StorageEvent('storage', { key }));
+  }
+
   beforeEach(() => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
   });
@@ -230,9 +236,7 @@ describe('deleting the account', () => {
   test('another tab says that the user was signed out', async () => {
     renderApp('/account', { api: api(), signedIn: true });
     await ask();
-    const key = Object.keys(localStorage).find((one) => one.startsWith('oidc')) ?? '';
-    localStorage.removeItem(key);
-    act(() => void window.dispatchEvent(new StorageEvent('storage', { key })));
+    act(signOutInAnotherTab);
     expect(await screen.findByText('You have been signed out.')).toBeVisible();
     expect(screen.queryByText(/Welcome back/)).toBeNull();
   });
@@ -263,6 +267,41 @@ describe('deleting the account', () => {
     expect(Object.keys(localStorage).filter((key) => key.startsWith('oidc'))).toEqual([]);
     // Further calls with the old token would be refused.
     expect(mock.calls.at(-1)).toBe('DELETE /api/user');
+  });
+
+  test.each(['this', 'another'])(
+    'is confirmed even if %s tab notices it before the API answers',
+    async (tab) => {
+      const { api: mock, router } = renderApp('/account', { api: api(), signedIn: true });
+      server.use(
+        http.get('*/api/events', () => {
+          if (!mock.isStreamBroken) return;
+          return HttpResponse.json({ code: 'account_deleted', detail: 'It is gone' }, { status: 401 });
+        }),
+        http.delete('*/api/user', async () => {
+          if (tab === 'this') mock.isStreamBroken = true;
+          else act(signOutInAnotherTab);
+          await waitFor(() => expect(router.state.location.pathname).toBe('/login'), { timeout: 4_000 });
+        }),
+      );
+      const { field } = await ask();
+      await userEvent.type(field, 'DELETE{Enter}');
+      expect(await screen.findByText('Your account was deleted')).toBeVisible();
+      await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
+      expect(screen.getAllByText('Your account was deleted')).toHaveLength(1);
+    },
+  );
+
+  test('is said on a public page if it happened elsewhere', async () => {
+    const { router } = renderApp('/pricing', { api: api(), signedIn: true });
+    server.use(
+      http.get('*/api/user/get', () =>
+        HttpResponse.json({ code: 'account_deleted', detail: 'It is gone' }, { status: 401 }),
+      ),
+    );
+    expect(await screen.findByText('Your account was deleted')).toBeVisible();
+    expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
+    expect(router.state.location.pathname).toBe('/pricing');
   });
 
   test('does nothing without the typed confirmation or after Cancel', async () => {

@@ -20,11 +20,10 @@ export function useDeleteAccount() {
     mutationFn: async () => unwrap(await api.DELETE('/api/user')),
     onSuccess: () => {
       // Only after this page is left: it redirects signed-out users to /login.
-      onUnmount.current = () => {
-        signOutLocally();
-        notifySuccess(t(accountTexts.deleted));
-      };
+      onUnmount.current = signOutLocally;
       void navigate(paths.root, { replace: true });
+      // Not on leaving: the page may be gone already, because the API has refused the old token before it answered.
+      notifySuccess(t(accountTexts.deleted));
     },
   });
 }
