@@ -45,34 +45,33 @@ export function setCredentials(next: Credentials) {
 }
 
 /**
- * Sends a call with the user's token. If the API refuses the token, sends it once more with a renewed one. Does the
- * same after a 404 if the token has been replaced in the meantime: the data of a user looks missing to others.
+ * Sends a call with the user's token. If the API refuses the token, sends it once more with a renewed one, unless the
+ * account was deleted. Does the same after a 404 if the token has been replaced in the meantime: the data of a user looks
+ * missing to others.
  */
 async function authorized<T extends { status: number }>(
   send: (token: string | null) => Promise<T>,
   textOf: (answer: T) => Promise<string>,
 ): Promise<T> {
+  const isOfDeletedAccount = async (refusal: T) =>
+    codeOf(parsed(await textOf(refusal))) === 'account_deleted';
+  const end = (isDeleted: boolean) => (isDeleted ? credentials.onDeleted() : credentials.onRefused());
+
   const token = await credentials.token();
   const answer = await send(token);
   if (answer.status !== 401 && answer.status !== 404) return answer;
-  const current = await credentials.token();
   const isRefused = answer.status === 401 && token !== null;
-  if (!isRefused && current === token) return answer;
-  const isOfDeletedAccount = async (refusal: T) =>
-    codeOf(parsed(await textOf(refusal))) === 'account_deleted';
-  if (isRefused && current === token && (await isOfDeletedAccount(answer))) {
-    credentials.onDeleted();
-    return answer;
-  }
-  const other = isRefused ? await credentials.replaceToken(token) : current;
-  if (!other) {
-    if (isRefused) credentials.onRefused();
+  const isDeleted = isRefused && (await isOfDeletedAccount(answer));
+  const other = isRefused && !isDeleted ? await credentials.replaceToken(token) : await credentials.token();
+  if (!other || other === token) {
+    if (isRefused) end(isDeleted);
     return answer;
   }
   const second = await send(other);
   if (second.status !== 401) return second;
-  if (await isOfDeletedAccount(second)) credentials.onDeleted();
-  else credentials.onRefused();
+  const isSecondDeleted = await isOfDeletedAccount(second);
+  // The user may have signed in again meanwhile.
+  if ((await credentials.token()) === other) end(isSecondDeleted);
   return second;
 }
 

@@ -158,6 +158,62 @@ test('signs out of a deleted account without renewing its token, which would cre
   expect(onExpired).not.toHaveBeenCalled();
 });
 
+test('signs out of a deleted account whose token was renewed meanwhile', async () => {
+  answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
+  await storeUser(now() + 3600);
+  const session = createSession();
+  const answer = { code: 'account_deleted', detail: 'This account was deleted.' };
+  let calls = 0;
+  server.use(
+    http.get('*/api/user/get', () => {
+      calls += 1;
+      return calls === 1
+        ? new HttpResponse(null, { status: 401 })
+        : HttpResponse.json(answer, { status: 401 });
+    }),
+  );
+  await api.GET('/api/user/get');
+  expect(calls).toBe(2);
+  expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: true });
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
+test.each([
+  [1, 'the token'],
+  [2, 'its renewed token'],
+])('a sign-in survives the refusal of an older token: attempt %i, %s', async (refused) => {
+  answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
+  await storeUser(now() + 3600);
+  const session = createSession();
+  const answer = { code: 'account_deleted', detail: 'This account was deleted.' };
+  let calls = 0;
+  server.use(
+    http.get('*/api/user/get', () => {
+      calls += 1;
+      if (calls < refused) return new HttpResponse(null, { status: 401 });
+      if (calls > refused) return HttpResponse.json({});
+      // The user signs in in another tab while the body of the answer is on its way.
+      const body = new ReadableStream({
+        start: async (controller) => {
+          await delay(20);
+          const user = { ...session.state.getState().user, access_token: 'fresh' };
+          localStorage.setItem(storageKey, JSON.stringify(user));
+          tellOtherTabs();
+          controller.enqueue(new TextEncoder().encode(JSON.stringify(answer)));
+          controller.close();
+        },
+      });
+      return new HttpResponse(body, { status: 401 });
+    }),
+  );
+  await api.GET('/api/user/get');
+  expect(session.state.getState()).toMatchObject({
+    user: { access_token: 'fresh' },
+    hasSignedOut: false,
+  });
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
 test('a tab takes the token that another one has renewed', async () => {
   const answer = vi.fn(() =>
     HttpResponse.json({
