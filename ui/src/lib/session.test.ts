@@ -253,6 +253,19 @@ test('follows another tab that renews, signs out, and signs in', async () => {
   expect(await session.token()).toBe('first');
 });
 
+test('an expiry after another sign-in is no sign-out', async () => {
+  await storeUser(now() + 3600);
+  const session = createSession();
+  localStorage.removeItem(storageKey);
+  tellOtherTabs();
+  await storeUser(now() + 3600);
+  tellOtherTabs();
+  localStorage.setItem(storageKey, '{"expires_at":0}');
+  tellOtherTabs();
+  expect(onExpired).toHaveBeenCalledOnce();
+  expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: false });
+});
+
 describe('a session that expires in another tab', () => {
   beforeEach(() => sessionStorage.setItem('retouch-magic-fix', 'a mask'));
 

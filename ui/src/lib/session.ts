@@ -30,7 +30,7 @@ type SessionState = {
   error: unknown;
   /** The page that sent a visitor to sign in. */
   returnTo: string | null;
-  /** Whether a user signed out in this browser; the next one must not return to that user's page. */
+  /** Whether the last user signed out in this browser; the next one must not return to that user's page. */
   hasSignedOut: boolean;
 };
 
@@ -291,7 +291,7 @@ export class Session {
       this.owner = user.profile.sub;
       storeOwner(this.owner);
     }
-    this.state.setState({ user });
+    this.state.setState(({ hasSignedOut }) => ({ user, hasSignedOut: hasSignedOut && !user }));
   }
 
   private hasWorkOfAnother({ profile }: StoredUser): boolean {
