@@ -9,7 +9,7 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
   return `oidc.user:${issuer}:${clientId}`;
 }
 
-/** Remains of a user whose session has expired. Other tabs would take a missing entry for a sign-out. */
+/** The entry left for a user whose session has expired. Without one, other tabs would assume a sign-out. */
 const EXPIRED = '{"expires_at":0}';
 /** In the tab's storage, beside the work of this user. */
 const OWNER_KEY = 'retouch-owner';
