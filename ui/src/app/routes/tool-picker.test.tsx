@@ -265,24 +265,31 @@ describe('interruptions of a batch', () => {
   });
 
   test.each([
-    ['before its run', () => HttpResponse.json({ detail: 'Image not found' }, { status: 404 })],
     [
-      'during its run',
+      'was deleted before its run',
+      (api: MockApi, imageId: string | null) => {
+        api.images = api.images.filter(({ id }) => id !== imageId);
+        return HttpResponse.json({ detail: 'Image not found' }, { status: 404 });
+      },
+    ],
+    [
+      // The API still has its image, and would answer a repeated upload with it.
+      'is lost',
       (api: MockApi) => {
-        const failure = { code: 'image_missing', detail: 'The picture was deleted' };
+        const failure = { code: 'image_missing', detail: 'The picture is gone' };
         return HttpResponse.json(api.startJob({ state: 'failed', failure }), { status: 202 });
       },
     ],
-  ])('uploads a file again whose image was deleted %s', async (_, answer) => {
+  ])('uploads a file again, with a new key, whose picture %s', async (_, answer) => {
     const { api } = renderApp('/remove-background', { signedIn: true });
+    const keys: (string | null)[] = [];
     server.use(
+      http.post('*/api/images/upload', ({ request }) => {
+        keys.push(request.headers.get('Idempotency-Key'));
+      }),
       http.post(
         '*/api/rmbg-images/remove-bg-ai',
-        ({ request }) => {
-          const deleted = new URL(request.url).searchParams.get('imageId');
-          api.images = api.images.filter(({ id }) => id !== deleted);
-          return answer(api);
-        },
+        ({ request }) => answer(api, new URL(request.url).searchParams.get('imageId')),
         { once: true },
       ),
     );
@@ -291,7 +298,7 @@ describe('interruptions of a batch', () => {
     expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
     await userEvent.click(screen.getByRole('button', { name: /^Retry \S+\.png$/ }));
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
-    expect(api.images).toHaveLength(2);
+    expect(new Set(keys).size).toBe(3);
   });
 
   test('retries with the same key after lost responses', async () => {
