@@ -65,10 +65,10 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     heading.current?.focus({ preventScroll: true });
   }
 
-  function retry(retried: BatchItem[]) {
-    for (const item of retried) runner.retry(item);
+  function retryAll() {
+    for (const item of items.filter(canRetry)) runner.retry(item);
     // The button disappears.
-    heading.current?.focus({ preventScroll: true });
+    heading.current?.focus();
   }
 
   function close() {
@@ -119,7 +119,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
               key={item.id}
               item={item}
               pagePath={(imageId) => `${tool.pagePath}/${imageId}`}
-              onRetry={() => retry([item])}
+              onRetry={() => runner.retry(item)}
               onRemove={hasStarted ? null : () => remove(item)}
             />
           ))}
@@ -133,7 +133,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
             isShort={available === null || available < priceOf(batch.action, offer)}
             zipName={`retouch-${tool.name}.zip`}
             onCancelAll={runner.cancelAll}
-            onRetryAll={() => retry(items.filter(canRetry))}
+            onRetryAll={retryAll}
             onClose={close}
           />
         ) : (

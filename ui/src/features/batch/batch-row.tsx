@@ -28,7 +28,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
   const fraction = fractionOf(state);
   const isProblem = state.kind === 'rejected' || state.kind === 'failed' || state.kind === 'unpaid';
   return (
-    <li className="flex items-center gap-3 px-4 py-3 sm:gap-4">
+    <li tabIndex={-1} className="flex items-center gap-3 px-4 py-3 -outline-offset-2! sm:gap-4">
       <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
         {picture ? (
           <img src={picture} alt="" decoding="async" className="size-full object-cover" />
@@ -71,7 +71,11 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             size="sm"
             className={thumb}
             aria-label={t('Retry {name}', { name })}
-            onClick={onRetry}
+            onClick={({ currentTarget }) => {
+              onRetry();
+              // The button disappears.
+              currentTarget.closest('li')?.focus();
+            }}
           >
             {t('Retry')}
           </Button>
