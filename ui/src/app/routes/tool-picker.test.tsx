@@ -329,6 +329,27 @@ describe('interruptions of a batch', () => {
     expect(api.images).toHaveLength(2);
   });
 
+  test('runs a file again whose run has failed after lost responses', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', ({ request }) => {
+        const key = request.headers.get('Idempotency-Key') ?? '';
+        api.jobOfKey.set(key, aJob({ id: key, state: 'failed', failure }));
+        return HttpResponse.error();
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    // Ends the pauses.
+    const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
+    expect(await screen.findByText('0 of 2 done · 2 failed')).toBeVisible();
+    clearInterval(network);
+    server.resetHandlers(...api.handlers());
+    await userEvent.click(screen.getByRole('button', { name: 'Retry all (2)' }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+  });
+
   test('sends a file whose answer was lost again without storing it twice', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const stored = api.handlers();

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool } from '@/features/catalog/tool';
-import { secondsLeft } from '@/features/runs/job-state';
+import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
@@ -84,7 +84,8 @@ class BatchRunner {
     if (!item || !isFinished(item)) return;
     // A finished job needs a new key. Without a job, the call may have been lost after the API created one.
     const mayHaveJob = item.jobId === null;
-    this.set(item, { state: { kind: 'waiting' }, jobId: null, key: mayHaveJob ? item.key : newId() });
+    const key = mayHaveJob ? item.key : newId();
+    this.set(item, { state: { kind: 'waiting' }, jobId: null, key, isRepeat: mayHaveJob });
     this.work();
   };
 
@@ -140,17 +141,22 @@ class BatchRunner {
         const image = item.image ?? (await this.upload(item, signal));
         this.set(item, { image });
         // The request itself is not aborted: a job created unseen could not be canceled.
-        const answer = await this.withRetries(item, signal, async () => {
-          this.set(item, { state: { kind: 'uploading', fraction: 1 } });
-          return unwrap(
-            await api.POST(action.path, {
-              params: {
-                query: { imageId: image.id },
-                header: { 'Idempotency-Key': item.key, Prefer: 'respond-async' },
-              },
-            }),
-          );
-        });
+        const run = (key: string) =>
+          this.withRetries(item, signal, async () => {
+            this.set(item, { state: { kind: 'uploading', fraction: 1 }, key });
+            return unwrap(
+              await api.POST(action.path, {
+                params: {
+                  query: { imageId: image.id },
+                  header: { 'Idempotency-Key': key, Prefer: 'respond-async' },
+                },
+              }),
+            );
+          });
+        const first = await run(item.key);
+        const hasEnded = item.isRepeat && !Array.isArray(first) && hasEndedWithoutResult(first);
+        // The user has asked for a run after the one whose answer was lost.
+        const answer = hasEnded ? await run(newId()) : first;
         if (Array.isArray(answer)) this.complete(item, answer);
         else this.applyJob(item, answer);
         const isUnwanted = signal.aborted && this.batch() && !Array.isArray(answer);

@@ -26,6 +26,8 @@ export type BatchItem = {
   size: ImageSize | null;
   /** The idempotency key of the run; a retry after a lost connection finds the existing job by it. */
   key: string;
+  /** Whether the user retries a run that the API may have. */
+  isRepeat?: boolean;
   image: Pick<Image, 'id'> | null;
   jobId: string | null;
   state: ItemState;
