@@ -658,6 +658,29 @@ describe('a batch after a reload', () => {
     expect(leaving.defaultPrevented).toBe(false);
   });
 
+  test('names a file whose image was deleted before its run, and keeps the reason of one that is damaged', async () => {
+    const failed = { image: null, key: 'key-b' };
+    useBatches.setState({
+      'remove-background': aBatch([
+        item({ jobId: 'job-1' }),
+        item({ id: 'b', name: 'gone.png', ...failed, state: { kind: 'failed', reason: 'Image not found' } }),
+        item({
+          id: 'c',
+          name: 'damaged.png',
+          ...failed,
+          state: { kind: 'failed', reason: 'The file is damaged', isFinal: true },
+        }),
+      ]),
+    });
+    useBatches.setState(restoreBatches(), true);
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
+    renderApp('/remove-background', { api, signedIn: true });
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    expect(rowOf('gone.png')).toHaveTextContent('Not started: choose this file again');
+    expect(rowOf('damaged.png')).toHaveTextContent('The file is damaged');
+  });
+
   test('is hidden from another account', async () => {
     useBatches.setState({
       'remove-background': aBatch([item({ jobId: 'job-1' })], 'user-2'),

@@ -124,16 +124,18 @@ export function restoreBatches(): BatchStore {
   }
 }
 
-/** People who leave to buy credits find the files that these did not cover, by name. */
+/** Files that were rejected, failed, or not covered by the credits stay in the list, at least by name. */
 function isKept({ jobId, image, state: { kind } }: BatchItem): boolean {
-  return jobId !== null || image !== null || kind === 'unpaid' || kind === 'rejected';
+  return jobId !== null || image !== null || ['failed', 'unpaid', 'rejected'].includes(kind);
 }
 
 function restoreItem(item: BatchItem): BatchItem {
-  if (item.state.kind === 'unpaid' && !item.image)
+  const { state, image, jobId } = item;
+  const couldStart = state.kind === 'unpaid' || (state.kind === 'failed' && !state.isFinal);
+  if (couldStart && !image && !jobId)
     return { ...item, state: { kind: 'rejected', reason: t('Not started: choose this file again') } };
   // Its job knows the current state, with picture URLs that have not expired.
-  if (item.jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
+  if (jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
   // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
   return isFinished(item)
     ? item
