@@ -306,9 +306,9 @@ export class MockApi {
         const cost = tier === 'paid' ? price : 0;
         const imageId = new URL(request.url).searchParams.get('imageId');
         const image = this.images.find(({ id }) => id === imageId);
-        const key = request.headers.get('Idempotency-Key') ?? '';
-        this.idempotencyKeys.push(key);
-        const earlier = this.jobOfKey.get(key);
+        const key = request.headers.get('Idempotency-Key');
+        this.idempotencyKeys.push(key ?? '');
+        const earlier = key && this.jobOfKey.get(key);
         if (earlier) return HttpResponse.json(earlier, { status: 202 });
         if (!image) return problem(404, 'Image not found');
         if (this.user.credits < cost) return problem(402, 'Not enough credits');
@@ -318,7 +318,7 @@ export class MockApi {
         }
         const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
         this.created.add(job.id);
-        this.jobOfKey.set(key, job);
+        if (key) this.jobOfKey.set(key, job);
         return HttpResponse.json(job, { status: 202 });
       };
     const visitorRun =
