@@ -94,6 +94,31 @@ test('a mask is continued if a run was refused after an earlier one had failed u
   await waitFor(async () => expect((await mask()).textContent).toBe('paint paint'));
 });
 
+test('a run after the list has shown the result of a lost one does not open that result', async () => {
+  const api = withImage({ isStreamBroken: true });
+  const { queryClient, router } = open(api);
+  const made = aResult({ jobId: 'lost', prompt: 'remove it', mode: 'remove' });
+  const answers = [
+    () => HttpResponse.error(),
+    () =>
+      HttpResponse.json(api.startJob({ id: 'lost', tool: 'magic-fix', state: 'done', results: [made] }), {
+        status: 202,
+      }),
+    () => HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 }),
+  ];
+  server.use(http.post('*/api/magic-images/fix/:id', () => answers.shift()?.()));
+  await draw();
+  fireEvent.change(await field(), { target: { value: 'remove it' } });
+  await start();
+  expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+  api.fixed = [made];
+  void queryClient.invalidateQueries({ queryKey: ['magic-images'] });
+  await waitFor(() => expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull());
+  await start();
+  expect(await screen.findByText('Not enough credits')).toBeVisible();
+  expect(router.state.location.search).toBe('');
+});
+
 describe('the results of the next image in a series', () => {
   const made = { resultId: 'one', imageId: 'image-1', tool: 'magic-fix' as const };
   const withSeries = () =>
