@@ -33,31 +33,42 @@ test('an API key works until it is revoked', async ({ page }) => {
   expect((await call()).status()).toBe(401);
 });
 
-test('an account is exported and deleted', async ({ page }) => {
-  const email = await signInAsSomeoneNew(page);
-  await page.getByRole('button', { name: email }).click();
-  await page.getByRole('menuitem', { name: 'Account' }).click();
-  await expect(credits(page, 20)).toBeVisible();
+test.describe('deletion', () => {
+  // The first calls after the next sign-in.
+  test.use({ expectedRefusals: [401] });
 
-  const downloading = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Export my data' }).click();
-  const file = await (await downloading).path();
-  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ user: { email, credits: 20 } });
+  test('an account is exported, deleted, and started again', async ({ page }) => {
+    const email = await signInAsSomeoneNew(page);
+    await page.getByRole('button', { name: email }).click();
+    await page.getByRole('menuitem', { name: 'Account' }).click();
+    await expect(credits(page, 20)).toBeVisible();
 
-  const remove = page.getByRole('button', { name: 'Delete my account' });
-  await remove.click();
-  const dialog = page.getByRole('alertdialog');
-  await expect(dialog).toContainText('the 20 credits you have left');
-  await checkScreen(page);
-  await page.keyboard.press('Escape');
-  await expect(remove).toBeFocused();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export my data' }).click();
+    const file = await (await downloading).path();
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ user: { email, credits: 20 } });
 
-  await remove.click();
-  await dialog.getByRole('textbox').fill('DELETE');
-  await dialog.getByRole('button', { name: 'Delete my account' }).click();
-  await expect(page).toHaveURL(/\/dashboard$/);
-  await expect(page.getByText('Your account was deleted')).toBeVisible();
-  await expect(page.getByRole('link', { name: 'Login' }).first()).toBeVisible();
-  await page.goto('/images');
-  await expect(page).toHaveURL(/\/login$/);
+    const remove = page.getByRole('button', { name: 'Delete my account' });
+    await remove.click();
+    const dialog = page.getByRole('alertdialog');
+    await expect(dialog).toContainText('the 20 credits you have left');
+    await checkScreen(page);
+    await page.keyboard.press('Escape');
+    await expect(remove).toBeFocused();
+
+    await remove.click();
+    await dialog.getByRole('textbox').fill('DELETE');
+    await dialog.getByRole('button', { name: 'Delete my account' }).click();
+    await expect(page).toHaveURL(/\/dashboard$/);
+    await expect(page.getByText('Your account was deleted')).toBeVisible();
+    await expect(page.getByRole('link', { name: 'Login' }).first()).toBeVisible();
+    await page.goto('/images');
+    await expect(page).toHaveURL(/\/login$/);
+
+    // The provider still knows the user.
+    await page.getByRole('button', { name: 'Login with Username and Password' }).click();
+    await expect(page).toHaveURL(/\/images$/);
+    await expect(page.getByRole('button', { name: email })).toBeVisible();
+    await expect(credits(page, 0)).toBeVisible();
+  });
 });

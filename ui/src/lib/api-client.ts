@@ -28,7 +28,9 @@ type Credentials = {
   replaceToken: (refused: string | null) => Promise<string | null>;
   /** The API has refused the only token there is. */
   onRefused: () => void;
-  /** The account of the token was deleted. A renewed token would create another account. */
+  /** Starts a new account if the user has just signed in with this token. Returns false if not, or if the API refuses. */
+  startAgain: (token: string) => Promise<boolean>;
+  /** The account of the token was deleted. */
   onDeleted: () => void;
 };
 
@@ -37,6 +39,7 @@ let credentials: Credentials = {
   token: async () => null,
   replaceToken: async () => null,
   onRefused: () => {},
+  startAgain: async () => false,
   onDeleted: () => {},
 };
 
@@ -47,7 +50,7 @@ export function setCredentials(next: Credentials) {
 /**
  * Sends a call with the user's token. If the API refuses the token, sends it once more with a renewed one, unless the
  * account was deleted. Does the same after a 404 if the token has been replaced in the meantime: the data of a user looks
- * missing to others.
+ * missing to others. If the account was deleted before the user signed in, starts another one and sends the call again.
  */
 async function authorized<T extends { status: number }>(
   send: (token: string | null) => Promise<T>,
@@ -56,9 +59,18 @@ async function authorized<T extends { status: number }>(
   const isOfDeletedAccount = async (refusal: T) =>
     codeOf(parsed(await textOf(refusal))) === 'account_deleted';
   const end = (isDeleted: boolean) => (isDeleted ? credentials.onDeleted() : credentials.onRefused());
+  const sendAs = async (token: string | null) => {
+    const answer = await send(token);
+    const startsAgain =
+      answer.status === 401 &&
+      token !== null &&
+      (await isOfDeletedAccount(answer)) &&
+      (await credentials.startAgain(token));
+    return startsAgain ? send(token) : answer;
+  };
 
   const token = await credentials.token();
-  const answer = await send(token);
+  const answer = await sendAs(token);
   if (answer.status !== 401 && answer.status !== 404) return answer;
   const isRefused = answer.status === 401 && token !== null;
   const isDeleted = isRefused && (await isOfDeletedAccount(answer));
@@ -67,7 +79,7 @@ async function authorized<T extends { status: number }>(
     if (isRefused) end(isDeleted);
     return answer;
   }
-  const second = await send(other);
+  const second = await sendAs(other);
   if (second.status !== 401) return second;
   const isSecondDeleted = await isOfDeletedAccount(second);
   // The user may have signed in again meanwhile.
@@ -316,6 +328,13 @@ function parseEvent(block: string): StreamEvent | null {
       .map((line) => line.slice(name.length + 1).trimStart());
   const data = field('data').join('\n');
   return data ? { name: field('event').join(''), data } : null;
+}
+
+/** Starts a new account for a user who deleted theirs. Returns false if the API refuses the token. */
+export async function startAccount(token: string): Promise<boolean> {
+  const url = `${window.location.origin}/api/user`;
+  const response = await globalThis.fetch(url, { method: 'POST', headers: bearer(token) });
+  return response.ok;
 }
 
 /** Fetches the page itself, as the server has it now. */

@@ -158,6 +158,74 @@ test('signs out of a deleted account without renewing its token, which would cre
   expect(onExpired).not.toHaveBeenCalled();
 });
 
+describe('an account that was deleted', () => {
+  const requests: string[] = [];
+
+  /** Refuses tokens until somebody asks to start again. */
+  beforeEach(() => {
+    requests.length = 0;
+    let hasStarted = false;
+    const answer = { code: 'account_deleted', detail: 'This account was deleted.' };
+    server.use(
+      http.get('*/api/user/get', () => {
+        requests.push('get');
+        return hasStarted ? HttpResponse.json({}) : HttpResponse.json(answer, { status: 401 });
+      }),
+      http.post('*/api/user', ({ request }) => {
+        requests.push(`start as ${request.headers.get('Authorization')}`);
+        hasStarted = true;
+        return new HttpResponse(null, { status: 204 });
+      }),
+    );
+  });
+
+  test('starts again when its owner signs in', async () => {
+    await storeUser(now() + 3600);
+    const user = await createIdentityClient(identity).getUser();
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user as User);
+    window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+    const session = createSession();
+    await vi.waitFor(() => expect(session.state.getState().user).not.toBeNull());
+    window.history.replaceState(null, '', '/');
+
+    expect((await api.GET('/api/user/get')).response.status).toBe(200);
+    expect(requests).toEqual(['get', 'start as Bearer first', 'get']);
+    expect(session.state.getState().user).not.toBeNull();
+  });
+
+  test('starts again when its owner signs in in another tab', async () => {
+    const session = createSession();
+    await storeUser(now() + 3600);
+    tellOtherTabs();
+    expect((await api.GET('/api/user/get')).response.status).toBe(200);
+    expect(session.state.getState().user).not.toBeNull();
+  });
+
+  test.each([
+    ['that was asleep renews its token', now() - 3600],
+    ['is opened', now() + 3600],
+  ])('does not start again when a page %s', async (_, expiresAt) => {
+    answerRenewal(() =>
+      HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }),
+    );
+    await storeUser(expiresAt);
+    const session = createSession();
+    expect((await api.GET('/api/user/get')).response.status).toBe(401);
+    expect(requests).toEqual(['get']);
+    expect(session.state.getState()).toMatchObject({ user: null, hasSignedOut: true });
+  });
+
+  test('does not start again when another tab renews its token', async () => {
+    await storeUser(now() + 3600);
+    const session = createSession();
+    const renewed = { ...session.state.getState().user, access_token: 'second' };
+    localStorage.setItem(storageKey, JSON.stringify(renewed));
+    tellOtherTabs();
+    expect((await api.GET('/api/user/get')).response.status).toBe(401);
+    expect(requests).toEqual(['get']);
+  });
+});
+
 test('signs out of a deleted account whose token was renewed meanwhile', async () => {
   answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
   await storeUser(now() + 3600);

@@ -1,7 +1,7 @@
 import type { UserManager } from 'oidc-client-ts';
 import { createContext, useContext } from 'react';
 import { createStore, useStore } from 'zustand';
-import { setCredentials } from './api-client';
+import { setCredentials, startAccount } from './api-client';
 import type { Identity } from './api-types';
 import { loadWithRetry } from './load-with-retry';
 import { notifyInfo } from './notify';
@@ -66,6 +66,8 @@ export class Session {
   private client: Promise<UserManager> | null = null;
   /** The renewal in progress. Every call that needs a token waits for the same one. */
   private renewal: Promise<void> | null = null;
+  /** The token of a sign-in that the user asked for, in this tab or another one, as opposed to a renewed token. */
+  private signInToken: string | null = null;
   /** The id of the user whose work this tab may have. It outlives their session. */
   private owner = readOwner();
 
@@ -80,6 +82,7 @@ export class Session {
       token: this.token,
       replaceToken: this.replaceToken,
       onRefused: this.expire,
+      startAgain: this.startAgain,
       onDeleted: this.leaveDeletedAccount,
     });
     this.watch();
@@ -172,6 +175,8 @@ export class Session {
     this.state.setState({ isLoading: false, user: null });
   }
 
+  private startAgain = async (token: string) => token === this.signInToken && startAccount(token);
+
   private leaveDeletedAccount = () => {
     if (!this.state.getState().user) return;
     this.signOutLocally();
@@ -200,6 +205,7 @@ export class Session {
     try {
       const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
+      this.signInToken = user?.access_token ?? null;
       this.arrive(user, pathWithin(user?.state));
     } catch (error) {
       // The address may come from the history: its sign-in was finished before.
@@ -279,7 +285,10 @@ export class Session {
       clearUserData();
       return this.events.onUserChanged();
     }
-    if (stored) return this.setUser(stored);
+    if (stored) {
+      if (!user) this.signInToken = stored.access_token;
+      return this.setUser(stored);
+    }
     if (user && hasExpired(this.storageKey)) return this.expire();
     this.signOutLocally();
   }
