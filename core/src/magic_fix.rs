@@ -197,6 +197,7 @@ mod tests {
             ("remove the cup, then add a red circle", "a red circle"),
             ("Remove the cup.\nPlease draw a red circle", "a red circle"),
             ("remove the cup and place mat", "remove the cup and place mat"),
+            ("erase the logo and write SALE", "write SALE"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

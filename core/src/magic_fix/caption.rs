@@ -46,7 +46,7 @@ pub(super) fn caption_of(text: &str) -> String {
         Some(after(from + verb))
     });
     let rest = rest.map(|rest| strip_places(&rest)).filter(|rest| !rest.is_empty());
-    rest.unwrap_or_else(|| after(0))
+    rest.unwrap_or_else(|| after(from))
 }
 
 /// Returns the number of courtesies at the beginning; 0 if the prompt consists of nothing else.

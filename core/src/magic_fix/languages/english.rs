@@ -30,7 +30,24 @@ pub(super) fn verb_of(part: &[String]) -> Option<Verb> {
         return Some(Verb::split(Act::Enhance));
     }
     let vanishes = leading(part, &["make", "let"]).is_some() && contains(part, &VANISH);
-    vanishes.then_some(Verb::split(Act::Remove))
+    (vanishes || takes_out(part) || wants_gone(part)).then_some(Verb::split(Act::Remove))
+}
+
+/// Recognizes "take the car out (of the picture)".
+fn takes_out(part: &[String]) -> bool {
+    let ends = |words: &[&str]| part.last().is_some_and(|last| words.contains(&last.as_str()));
+    leading(part, &["take", "get", "cut"]).is_some() && ends(&["out", "away", "off"])
+        || leading(part, &["take", "get"]).is_some()
+            && contains(part, &["out of the", "out of this", "out of here"])
+}
+
+/// Recognizes "(I want) this gone" and "(can) this be removed".
+fn wants_gone(part: &[String]) -> bool {
+    let begins = part.first().is_some_and(|word| ENGLISH.determiners.contains(&word.as_str()));
+    begins
+        && part
+            .last()
+            .is_some_and(|last| ["gone", "removed", "deleted", "erased"].contains(&last.as_str()))
 }
 
 /// Returns true if a prompt without a verb mentions damage.

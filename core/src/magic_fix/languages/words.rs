@@ -122,6 +122,7 @@ pub const ENGLISH: Words = Words {
         "get rid of",
         "take out",
         "take away",
+        "take off",
         "cut out",
         "cover up",
         "clean up",
