@@ -2,18 +2,17 @@
 //!
 //! One small table decides the mode (`languages/words.rs` has its words). API and workers share it, so a prompt that no
 //! installed model can follow is refused before anything is held. A prompt may ask for several things, such as *remove
-//! the cup and put a flower there*. Courtesies are ignored. The first row that matches wins; of several removals, that of a thing:
+//! the cup and put a flower there*; the first decides. Courtesies are ignored. The first row that matches wins:
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
-//! | removes a thing and adds another, or replaces it | edit | a text-guided model |
-//! | begins with *remove, erase, get rid of, hide, without* before *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
-//! | the same before *noise, grain, blur* | enhance | the upscaler |
-//! | the same before anything else, or *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
-//! | mentions *more detail, sharper, clearer* | enhance | the upscaler |
-//! | begins with *enhance, sharpen, improve, upscale, denoise*, or cleans up *the photo* itself | enhance | the upscaler |
+//! | removes a thing, and adds or changes another, or replaces it | edit | a text-guided model |
+//! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
+//! | removes *noise, grain, blur* | enhance | the upscaler |
+//! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
+//! | begins with *enhance, sharpen, improve, upscale, denoise*, or cleans *the photo* itself, or asks for *more detail, sharper, clearer* | enhance | the upscaler |
 //! | begins with *restore, repair, mend, fix, heal* | restore | as above |
-//! | begins with *add, put, insert, give, write*, or *place, draw, paint* before a thing | add | a text-guided model |
+//! | begins with *add, put, insert, give him, write*, or *place, draw, paint* before a thing | add | a text-guided model |
 //! | begins with no verb, and mentions *scratches, damage, an old photo* | restore | as above |
 //! | anything else | edit | a text-guided model |
 

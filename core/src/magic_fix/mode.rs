@@ -23,33 +23,29 @@ pub(super) struct Request {
     pub is_about_defects: bool,
     /// Whether it asks for more detail.
     pub is_about_detail: bool,
+    /// Whether it asks for a natural look, which a removal has anyway.
+    pub is_natural: bool,
 }
 
-/// Returns the mode of a prompt with these requests. `replaces` says whether it replaces what it removes, and `details`
-/// whether it mentions more detail anywhere.
-pub(super) fn decide(requests: &[Request], replaces: bool, details: bool) -> Option<FixMode> {
+/// Returns the mode of a prompt with these requests. `replaces` says whether it replaces what it removes.
+pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
     let any = |is: fn(&Request) -> bool| requests.iter().any(is);
     let removes = any(|request| request.act == Act::Remove);
-    let removes_damage = any(|request| request.act == Act::Remove && request.is_about_damage);
-    let removes_things = any(|request| {
-        request.act == Act::Remove && !request.is_about_damage && !request.is_about_defects
+    let paints = any(|request| {
+        let changes = request.act == Act::Change && !request.is_natural;
+        (changes || request.act == Act::Add) && !request.is_about_detail
     });
-    let adds = any(|request| request.act == Act::Add && !request.is_about_detail);
-    let mode = match requests.first().map(|first| first.act) {
-        Some(Act::Remove | Act::Restore | Act::Enhance | Act::Add)
-            if removes && (replaces || adds) =>
-        {
-            FixMode::Edit
-        }
-        // A thing that stays is worse than detail that is missing.
-        Some(Act::Remove | Act::Restore | Act::Enhance) if removes_things => FixMode::Remove,
-        Some(Act::Remove) if removes_damage => FixMode::Restore,
-        Some(Act::Remove | Act::Enhance) => FixMode::Enhance,
-        _ if details => FixMode::Enhance,
-        Some(Act::Restore) => FixMode::Restore,
-        Some(Act::Add) => FixMode::Add,
-        Some(Act::Change) => FixMode::Edit,
-        None => return None,
+    let first = requests.first()?;
+    let mode = match first.act {
+        Act::Remove | Act::Add if removes && (replaces || paints) => FixMode::Edit,
+        Act::Remove if first.is_about_damage => FixMode::Restore,
+        Act::Remove if first.is_about_defects => FixMode::Enhance,
+        Act::Remove => FixMode::Remove,
+        Act::Enhance => FixMode::Enhance,
+        Act::Restore => FixMode::Restore,
+        Act::Add | Act::Change if first.is_about_detail => FixMode::Enhance,
+        Act::Add => FixMode::Add,
+        Act::Change => FixMode::Edit,
     };
     Some(mode)
 }

@@ -25,29 +25,74 @@ const DAMAGED: [&str; 10] = [
     "creased",
 ];
 
-pub(super) fn verb_of(part: &[String]) -> Option<Verb> {
+/// Returns the verb of a part; see [`super::spaced`]. `is_whole` says whether the prompt has no other part.
+pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
     if cleans_the_whole(part) {
         return Some(Verb::split(Act::Enhance));
     }
-    let vanishes = leading(part, &["make", "let"]).is_some() && contains(part, &VANISH);
-    (vanishes || takes_out(part) || wants_gone(part)).then_some(Verb::split(Act::Remove))
+    if covers(part) {
+        return Some(Verb::split(Act::Change));
+    }
+    let removes =
+        cleans_a_thing(part, is_whole) || vanishes(part) || takes_out(part) || wants_gone(part);
+    removes.then_some(Verb::split(Act::Remove))
 }
 
-/// Recognizes "take the car out (of the picture)".
+/// Recognizes "clean the wall" and "clean up background people", but not "clean, modern kitchen".
+fn cleans_a_thing(part: &[String], is_whole: bool) -> bool {
+    let Some(verb) = leading(part, &CLEAN) else { return false };
+    match part.get(verb) {
+        None => is_whole,
+        Some(next) => verb > 1 || ENGLISH.determiners.contains(&next.as_str()),
+    }
+}
+
+/// Recognizes "make the car disappear", but neither "make sure it doesn't disappear" nor "make an invisible cloak".
+fn vanishes(part: &[String]) -> bool {
+    let is_at_end = VANISH.iter().any(|word| {
+        let words: Vec<_> = word.split(' ').collect();
+        part.ends_with(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    });
+    let is_not = |word: &String| word == "not" || word == "never" || word.ends_with("n't");
+    leading(part, &["make", "let"]).is_some() && is_at_end && !part.iter().any(is_not)
+}
+
+/// Recognizes "take the car out (of the picture)", but not "get her tongue sticking out".
 fn takes_out(part: &[String]) -> bool {
-    let ends = |words: &[&str]| part.last().is_some_and(|last| words.contains(&last.as_str()));
-    leading(part, &["take", "get", "cut"]).is_some() && ends(&["out", "away", "off"])
-        || leading(part, &["take", "get"]).is_some()
-            && contains(part, &["out of the", "out of this", "out of here"])
+    const WHERE: [&str; 8] = [
+        "out of here",
+        "out of it",
+        "out of the photo",
+        "out of the picture",
+        "out of the image",
+        "out of the shot",
+        "out of this photo",
+        "out of this picture",
+    ];
+    let is_out = part.last().is_some_and(|last| ["out", "away", "off"].contains(&last.as_str()));
+    let does_otherwise = part.iter().any(|word| word == "to" || word.ends_with("ing"));
+    leading(part, &["take", "get", "cut"]).is_some()
+        && (is_out && !does_otherwise || contains(part, &WHERE))
 }
 
 /// Recognizes "(I want) this gone" and "(can) this be removed".
 fn wants_gone(part: &[String]) -> bool {
-    let begins = part.first().is_some_and(|word| ENGLISH.determiners.contains(&word.as_str()));
-    begins
-        && part
-            .last()
-            .is_some_and(|last| ["gone", "removed", "deleted", "erased"].contains(&last.as_str()))
+    const GONE: [&str; 4] = ["gone", "removed", "deleted", "erased"];
+    let is_one_of = |word: Option<&String>, list: &[&str]| {
+        word.is_some_and(|word| list.contains(&word.as_str()))
+    };
+    is_one_of(part.first(), ENGLISH.determiners)
+        && is_one_of(part.last(), &GONE)
+        && !contains(part, &["with"])
+}
+
+/// Recognizes "hide the face with a mask", which paints a mask.
+fn covers(part: &[String]) -> bool {
+    leading(part, &["hide", "cover up"]).is_some()
+        && contains(
+            part,
+            &["with a", "with an", "with some", "behind a", "behind an", "behind some"],
+        )
 }
 
 /// Returns true if a prompt without a verb mentions damage.

@@ -12,7 +12,7 @@ const ARTICLES: [&str; 9] =
 pub(super) fn infinitive(part: &[String]) -> Option<Verb> {
     let (last, before) = part.split_last()?;
     let is_noun = |before: &String| ["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str());
-    if before.last().is_some_and(is_noun) || !last.ends_with("en") {
+    if before.last().is_some_and(is_noun) || !last.ends_with('n') {
         return None;
     }
     let (act, _) = LISTS.iter().find(|(_, list)| list(&GERMAN).contains(&last.as_str()))?;
@@ -36,7 +36,7 @@ pub(super) fn split_verb(text: &str, part: &[String]) -> Option<Verb> {
     }
     let is_imperative = !ARTICLES.contains(&verb.as_str());
     if is_imperative && ["hin", "hinzu"].contains(&last.as_str()) && !begins_a_removal(part) {
-        return Some(Verb::split(Act::Add));
+        return Some(Verb { act: Act::Add, length: 1, is_last: false });
     }
     let is_article =
         ["ein", "einen", "einem", "einer", "den", "dem", "der"].contains(&before.as_str());

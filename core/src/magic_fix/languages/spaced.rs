@@ -25,66 +25,96 @@ const DESCRIBES: [&str; 11] =
 
 /// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
 pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
-    let parts = parts_of(plain);
+    let all = parts_of(plain);
+    let parts: Vec<_> = all.iter().map(|part| bare(part)).filter(|part| !part.is_empty()).collect();
     let mut requests: Vec<(Verb, Vec<String>)> = vec![];
     let mut before: Vec<String> = vec![];
-    for part in parts.iter().map(|part| bare(part)).filter(|part| !part.is_empty()) {
-        let follows_without =
-            requests.first().is_some_and(|(_, words)| WITHOUT.contains(&words[0].as_str()));
-        match verb_of(text, part, follows_without) {
-            // What comes before an infinitive belongs to it. Before other verbs, it makes the prompt a description: "a
-            // beach, clear sky".
-            Some(verb) if requests.is_empty() && !before.is_empty() && !verb.is_last => break,
-            Some(verb) => {
-                requests.push((verb, [std::mem::take(&mut before), part.to_vec()].concat()))
+    for part in &parts {
+        let first = requests.first().map(|(_, words)| words[0].as_str());
+        let follows_without = first.is_some_and(|word| WITHOUT.contains(&word));
+        match verb_of(text, part, follows_without, parts.len() == 1) {
+            // "A beach, clear sky, no people" is a description.
+            Some(_) if requests.is_empty() && !before.is_empty() && describes(part) => break,
+            // What comes before an infinitive belongs to it.
+            Some(verb) if verb.is_last => {
+                requests.push((verb, [std::mem::take(&mut before), part.to_vec()].concat()));
             }
+            Some(verb) => requests.push((verb, part.to_vec())),
             None => match requests.last_mut() {
                 Some((_, words)) => words.extend_from_slice(part),
                 None => before.extend_from_slice(part),
             },
         }
     }
-    let words = parts.concat();
-    let has = |list: fn(&Words) -> &'static [&'static str]| {
-        LANGUAGES.iter().any(|language| contains(&words, list(language)))
-    };
+    let words = all.concat();
+    let replaces = LANGUAGES.iter().any(|language| contains(&words, language.instead));
     let requests: Vec<_> = requests.iter().map(|(verb, words)| request(verb, words)).collect();
-    decide(&requests, has(|words| words.instead), has(|words| words.detail))
+    // In a description, "more details" comes later: "a castle on a hill, more details".
+    let asks_for_detail = || {
+        let object = parts.first().map(|part| undescribed(part)).unwrap_or_default();
+        LANGUAGES.iter().any(|language| contains(object, language.detail))
+    };
+    let detail = || asks_for_detail().then_some(FixMode::Enhance);
+    decide(&requests, replaces).or_else(detail)
+}
+
+/// Returns true if a part begins with a word that is a verb only at the beginning of a prompt.
+fn describes(part: &[String]) -> bool {
+    let first = part[0].as_str();
+    WITHOUT.contains(&first) || ["clean", "clear", "no", "hide", "delete", "cut"].contains(&first)
+}
+
+/// Returns the words before a description.
+fn undescribed(words: &[String]) -> &[String] {
+    let end = words.iter().position(|word| DESCRIBES.contains(&word.as_str()));
+    &words[..end.unwrap_or(words.len())]
 }
 
 /// Splits folded text into clauses, and those before each joining word.
 fn parts_of(plain: &str) -> Vec<Vec<String>> {
     let mut parts = vec![];
-    for clause in plain.split(CLAUSE_ENDS) {
+    let is_end = |c: char| CLAUSE_ENDS.contains(&c) || "&+–—".contains(c);
+    for clause in plain.split(is_end) {
         parts.push(vec![]);
-        for word in split(clause) {
-            if LANGUAGES.iter().any(|language| language.joints.contains(&word.as_str())) {
+        let words = split(clause);
+        for (at, word) in words.iter().enumerate() {
+            let joins = LANGUAGES.iter().any(|words| words.joints.contains(&word.as_str()));
+            if joins && !begins_with_detail(&words[at..]) {
                 parts.push(vec![]);
             }
-            parts.last_mut().expect("a part").push(word);
+            parts.last_mut().expect("a part").push(word.clone());
         }
     }
     parts
 }
 
-/// Returns a part without joining words and courtesies at both ends.
+/// Returns true for "más detalles", whose first word is also a Portuguese "but".
+fn begins_with_detail(words: &[String]) -> bool {
+    LANGUAGES.iter().any(|language| leading(words, language.detail).is_some())
+}
+
+/// Returns a part without joining words, courtesies and numbers at both ends.
 fn bare(part: &[String]) -> &[String] {
-    let is_filler = |word: &&String| LANGUAGES.iter().any(|language| language.is_filler(word));
-    let start = part.iter().take_while(is_filler).count();
-    let end = part.len() - part[start..].iter().rev().take_while(is_filler).count();
+    let is_filler = |word: &String| {
+        let is_number = word.bytes().all(|letter| letter.is_ascii_digit());
+        is_number || LANGUAGES.iter().any(|language| language.is_filler(word))
+    };
+    let is_start = |at: &usize| !is_filler(&part[*at]) || begins_with_detail(&part[*at..]);
+    let start = (0..part.len()).find(is_start).unwrap_or(part.len());
+    let end = part.len() - part[start..].iter().rev().take_while(|word| is_filler(word)).count();
     &part[start..end]
 }
 
 /// Returns the verb of a part. `follows_without` says whether the prompt begins with such a word: "without the
-/// cup, but with a flower".
-fn verb_of(text: &str, part: &[String], follows_without: bool) -> Option<Verb> {
+/// cup, but with a flower". `is_whole` says whether the prompt has no other part.
+fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
     if is_negated(part) || denies(part) || leading(part, &ENGLISH_ONLY).is_some() {
         return None;
     }
     if follows_without && WITH.contains(&part[0].as_str()) {
         return Some(Verb { act: Act::Add, length: 1, is_last: false });
     }
-    let special = english::verb_of(part)
+    let special = english::verb_of(part, is_whole)
         .or_else(|| german::split_verb(text, part))
         .or_else(|| romance_verb(part));
     let first = || {
@@ -119,9 +149,7 @@ fn romance_verb(part: &[String]) -> Option<Verb> {
 }
 
 fn request(verb: &Verb, words: &[String]) -> Request {
-    let object = &words[verb.length.min(words.len())..];
-    let end = object.iter().position(|word| DESCRIBES.contains(&word.as_str()));
-    let object = &object[..end.unwrap_or(object.len())];
+    let object = undescribed(&words[verb.length.min(words.len())..]);
     // A defect in one language is a thing in another: "grain de beauté".
     let languages = LANGUAGES
         .iter()
@@ -129,11 +157,17 @@ fn request(verb: &Verb, words: &[String]) -> Request {
     let is_about = |list: fn(&Words) -> &'static [&'static str]| {
         languages.clone().any(|language| contains(object, list(language)))
     };
+    let is_about_detail = LANGUAGES.iter().any(|language| match verb.act {
+        // "Add a sharper castle" adds a castle.
+        Act::Add => leading(object, language.detail).is_some(),
+        _ => contains(object, language.detail),
+    });
     Request {
         act: verb.act,
         is_about_damage: is_about(|words| words.damage),
         is_about_defects: is_about(|words| words.defects),
-        is_about_detail: LANGUAGES.iter().any(|language| contains(words, language.detail)),
+        is_about_detail,
+        is_natural: LANGUAGES.iter().any(|language| contains(object, language.natural)),
     }
 }
 

@@ -140,6 +140,12 @@ fn german_prompts_have_their_modes() {
         ("weg damit", Remove),
         ("ohne Text", Remove),
         ("weg mit dem Auto", Remove),
+        ("Altes Foto restaurieren und Flecken entfernen", Restore),
+        ("Hintergrund entfernen und weiß machen", Edit),
+        ("Da ist ein Auto, bitte lösche es", Remove),
+        ("Bitte das Bild verbessern", Enhance),
+        ("die Wand ausbessern", Restore),
+        ("Entferne den Mann und mach es natürlich", Remove),
     ]);
 }
 
@@ -208,6 +214,10 @@ fn spanish_prompts_have_their_modes() {
         ("sin el coche", Remove),
         ("sin el coche, pero con un árbol", Edit),
         ("Retira a la persona", Remove),
+        ("restaura la foto y quita las manchas", Restore),
+        ("quita el fondo y cámbialo a blanco", Edit),
+        ("hay un coche, quítalo", Remove),
+        ("más detalles en la cara", Enhance),
     ]);
 }
 
@@ -282,6 +292,9 @@ fn french_prompts_have_their_modes() {
         ("sans la voiture", Remove),
         ("sans la voiture, mais avec un arbre", Edit),
         ("sans serif", Edit),
+        ("supprime le fond et rends-le blanc", Edit),
+        ("pouvez-vous m'enlever la voiture", Remove),
+        ("tu peux m'enlever ça", Remove),
     ]);
 }
 
@@ -436,6 +449,9 @@ fn japanese_prompts_have_their_modes() {
         ("写真を鮮明にしてノイズを除去して", Enhance),
         ("消して", Remove),
         ("削除", Remove),
+        ("古い写真を修復してシミを消して", Restore),
+        ("背景を消して白にして", Edit),
+        ("人を消して空を青くして", Edit),
     ]);
 }
 
@@ -527,6 +543,8 @@ fn chinese_prompts_have_their_modes() {
         ("去除噪点并提高清晰度", Enhance),
         ("修复划痕", Restore),
         ("去掉", Remove),
+        ("修复老照片，去掉污渍", Restore),
+        ("更清晰的城堡", Edit),
     ]);
 }
 
@@ -620,5 +638,65 @@ fn english_prompts_have_their_modes() {
         ("reduce the noise in this photo", Enhance),
         ("remove glare", Remove),
         ("a photo of a man removing his hat", Edit),
+        ("clean, modern living room", Edit),
+        ("clear, blue water", Edit),
+        ("Clear, sharp, high quality photo", Edit),
+        ("clean and bright kitchen", Edit),
+        ("clean, natural skin", Edit),
+        ("clear, bright eyes", Edit),
+        ("Clean, white studio background, soft shadows", Edit),
+        ("clean and enhance this photo", Enhance),
+        ("clean and restore this photo", Restore),
+        ("clean and sharpen the image", Enhance),
+        ("restore, clean and sharpen this photo", Restore),
+        ("clean up and enhance the photo", Enhance),
+        ("restore this old photo and remove stains", Restore),
+        ("restore the old photo, remove dust and spots", Restore),
+        ("Restore this photo, remove yellowing and fading", Restore),
+        ("enhance the portrait, remove shadows", Enhance),
+        ("remove the background and make it white", Edit),
+        ("remove the tie and change the shirt to red", Edit),
+        ("remove the car and make it a boat", Edit),
+        ("change the background and remove the man", Edit),
+        ("a red sports car, higher quality, more details", Edit),
+        ("majestic castle on a hill, photorealistic, better quality", Edit),
+        ("add a castle with more details in the background", Add),
+        ("replace the sky with a clearer one", Edit),
+        ("change her dress to red with more detail", Edit),
+        ("remove the car and add a tree with more detail", Edit),
+        ("get her tongue sticking out", Edit),
+        ("get a cat coming out of the box", Edit),
+        ("get the rocket to take off", Edit),
+        ("get the man out of the shadow", Edit),
+        ("this wall with paint gone", Edit),
+        ("make sure the hat doesn't disappear", Edit),
+        ("make the man wearing an invisible cloak", Edit),
+        ("remove the car & add a tree", Edit),
+        ("remove the car + add a tree", Edit),
+        ("hide the face with a mask", Edit),
+        ("cover up the tattoo with a sleeve", Edit),
+        ("There is a man on the left, remove him", Remove),
+        ("This is my wedding photo. Please remove the man in the back.", Remove),
+        ("in this photo, remove the man", Remove),
+        ("keep the dog, remove the cat", Remove),
+        ("don't change anything, just remove the dog", Remove),
+        ("First remove the car", Remove),
+        ("1. remove the man", Remove),
+        ("Can we remove the man?", Remove),
+        ("completely remove the tree", Remove),
+        ("ok remove the hat", Remove),
+        ("remove text, give a clean result", Remove),
+        ("remove the object and give me a clean background", Remove),
+        ("remove the watermark. Give me the clean photo", Remove),
+        ("remove the man and make it look natural", Remove),
+        ("remove the person and make sure the background is seamless", Remove),
+        ("clean", Remove),
+        ("clean up", Remove),
+        ("clean up background people", Remove),
+        ("clean the wall", Remove),
+        ("the face sharper", Enhance),
+        ("enhance the photo and remove the noise", Enhance),
+        ("restore the photo and remove the scratches", Restore),
+        ("add more detail and remove the noise", Enhance),
     ]);
 }

@@ -46,10 +46,8 @@ fn japanese(plain: &str) -> Option<FixMode> {
         }
     }
     // A text that ends without a verb names a thing: "電気を消して暗くした部屋".
-    if !before.is_empty() && !has(plain, JAPANESE.detail) {
-        return None;
-    }
-    decide(&requests, has(plain, JAPANESE.instead), has(plain, JAPANESE.detail))
+    let asks = before.is_empty().then(|| decide(&requests, has(plain, JAPANESE.instead)));
+    asks.flatten().or_else(|| has(plain, JAPANESE.detail).then_some(FixMode::Enhance))
 }
 
 /// Splits a clause after each verb that another phrase follows: "車を消して|花を置いて", but not "置いてある".
@@ -88,6 +86,7 @@ fn japanese_request(part: &str) -> Option<Request> {
         is_about_damage: is_about(JAPANESE.damage),
         is_about_defects: is_about(JAPANESE.defects),
         is_about_detail: has(part, JAPANESE.detail),
+        is_natural: has(part, JAPANESE.natural),
     })
 }
 
@@ -98,7 +97,8 @@ fn chinese(plain: &str) -> Option<FixMode> {
         .map(polite)
         .flat_map(chinese_requests)
         .collect();
-    decide(&requests, has(plain, CHINESE.instead), has(plain, CHINESE.detail))
+    decide(&requests, has(plain, CHINESE.instead))
+        .or_else(|| asks_for_detail(plain).then_some(FixMode::Enhance))
 }
 
 /// Returns a clause without courtesies and joining words at both ends.
@@ -162,12 +162,13 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     };
     // A word before 的 only describes: "模糊的人".
     let object = clause.rsplit('的').next().unwrap_or(clause);
-    let detail = has(clause, CHINESE.detail);
+    let detail = asks_for_detail(clause);
     let request = Request {
         act,
         is_about_damage: has(object, CHINESE.damage),
         is_about_defects: has(object, CHINESE.defects),
         is_about_detail: detail,
+        is_natural: has(clause, CHINESE.natural),
     };
     let also_adds =
         act == Act::Remove && clause.split_once(verb).is_some_and(|(_, after)| adds(after));
@@ -176,8 +177,16 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         is_about_damage: false,
         is_about_defects: false,
         is_about_detail: detail,
+        is_natural: false,
     };
     if also_adds { vec![request, addition] } else { vec![request] }
+}
+
+/// Recognizes "更清晰", but not "更清晰的城堡".
+fn asks_for_detail(text: &str) -> bool {
+    CHINESE.detail.iter().any(|words| {
+        text.match_indices(words).any(|(at, words)| !text[at + words.len()..].starts_with('的'))
+    })
 }
 
 /// Recognizes "不要去掉", "先别把人去掉" and "勿", but neither "别人" nor "不要的东西".

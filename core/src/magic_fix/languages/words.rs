@@ -1,7 +1,7 @@
 //! The words of each language. Letters are in lower case and without accents, and `ä` is `ae`, as `folded` leaves them.
 //!
-//! In phrases, `DET` is any determiner, `A` an indefinite article, and `$` the end of the clause: "tire DET" is a removal
-//! in Portuguese, where "tire" is also an English noun.
+//! In phrases, `DET` is any determiner and `A` an indefinite article: "tire DET" is a removal in
+//! Portuguese, where "tire" is also an English noun.
 //!
 //! The lists are short on purpose: a verb that is missing costs a paid edit, and one that is mistaken costs a wrong picture.
 
@@ -35,6 +35,8 @@ pub struct Words {
     pub defects: List,
     /// What only an enhancement asks for.
     pub detail: List,
+    /// Looks that a removal has anyway.
+    pub natural: List,
     /// What turns a removal into an edit, most often a replacement.
     pub instead: List,
 }
@@ -59,7 +61,6 @@ impl Words {
         for pattern in phrase.split(' ') {
             let word = clause.get(length).map(String::as_str);
             let matches = match pattern {
-                "$" => return word.is_none().then_some(length),
                 "A" => word.is_some_and(|word| self.articles.contains(&word)),
                 "DET" => word.is_some_and(|word| {
                     self.determiners.contains(&word) || self.articles.contains(&word)
@@ -82,9 +83,37 @@ impl Words {
 
 pub const ENGLISH: Words = Words {
     courtesy: &[
-        "please", "pls", "can", "could", "you", "just", "now", "kindly", "i", "i'd", "want",
-        "would", "like", "need", "to", "help", "me", "let's", "hello", "hi", "hey", "thanks",
-        "thank", "also",
+        "please",
+        "pls",
+        "can",
+        "could",
+        "you",
+        "just",
+        "now",
+        "kindly",
+        "i",
+        "i'd",
+        "want",
+        "would",
+        "like",
+        "need",
+        "to",
+        "help",
+        "me",
+        "let's",
+        "hello",
+        "hi",
+        "hey",
+        "thanks",
+        "thank",
+        "also",
+        "first",
+        "ok",
+        "okay",
+        "only",
+        "completely",
+        "we",
+        "us",
     ],
     joints: &["and", "but", "then"],
     determiners: &[
@@ -125,13 +154,7 @@ pub const ENGLISH: Words = Words {
         "take off",
         "cut out",
         "cover up",
-        "clean up",
-        "clear up",
-        "clean DET",
-        "clear DET",
         "no DET",
-        "clean $",
-        "clear $",
     ],
     restore: &[
         "restore",
@@ -166,7 +189,12 @@ pub const ENGLISH: Words = Words {
         "add",
         "put",
         "insert",
-        "give",
+        "give him",
+        "give her",
+        "give them",
+        "give it",
+        "give this",
+        "give the",
         "place DET",
         "draw DET",
         "paint DET",
@@ -204,6 +232,18 @@ pub const ENGLISH: Words = Words {
         "higher quality",
         "better quality",
         "higher resolution",
+    ],
+    natural: &[
+        "natural",
+        "naturally",
+        "seamless",
+        "seamlessly",
+        "realistic",
+        "sure",
+        "blend",
+        "good",
+        "clean",
+        "perfect",
     ],
     instead: &["replace", "replacing", "instead"],
 };
@@ -296,15 +336,25 @@ pub const GERMAN: Words = Words {
         "fueg",
         "setz",
         "platzier",
-        "male A",
         "malen",
-        "gib DET",
         "ergaenze A",
         "schreibe",
         "schreib",
         "schreiben",
+        "male A",
+        "gib DET",
     ],
-    change: &[],
+    change: &[
+        "mach",
+        "mache",
+        "machen",
+        "aendere",
+        "aendern",
+        "faerbe",
+        "faerben",
+        "verwandle",
+        "verwandeln",
+    ],
     damage: &[
         "kratzer",
         "risse",
@@ -318,6 +368,7 @@ pub const GERMAN: Words = Words {
     ],
     defects: &["rauschen", "bildrauschen", "unschaerfe", "artefakte", "verpixelung", "koernung"],
     detail: &["mehr details", "schaerfer", "hoehere aufloesung", "bessere qualitaet"],
+    natural: &["natuerlich", "realistisch", "nahtlos", "sauber"],
     instead: &[
         "ersetze",
         "ersetzen",
@@ -373,14 +424,14 @@ pub const SPANISH: Words = Words {
         "suprima",
         "remueve",
         "haz que desaparezca",
+        "retire al",
+        "sin DET",
         "quite DET",
         "quite al",
         "quite a DET",
         "retira DET",
         "retira al",
         "retira a DET",
-        "retire al",
-        "sin DET",
     ],
     restore: &[
         "restaura",
@@ -428,13 +479,13 @@ pub const SPANISH: Words = Words {
         "anadele",
         "agregale",
         "ponga",
-        "incluye A",
-        "incluir A",
         "escribe",
         "escriba",
         "escribir",
+        "incluye A",
+        "incluir A",
     ],
-    change: &[],
+    change: &["haz", "hazlo", "hazla", "cambia", "cambialo", "cambiala", "convierte", "pinta"],
     damage: &[
         "aranazos",
         "rasgunos",
@@ -458,6 +509,7 @@ pub const SPANISH: Words = Words {
         "mas resolucion",
         "mayor resolucion",
     ],
+    natural: &["natural", "realista", "limpio"],
     instead: &[
         "reemplaza",
         "reemplazar",
@@ -502,6 +554,7 @@ pub const FRENCH: Words = Words {
         "maintenant",
         "est",
         "ce",
+        "m'",
     ],
     joints: &["et", "mais", "puis", "ensuite"],
     determiners: &[
@@ -531,14 +584,14 @@ pub const FRENCH: Words = Words {
         "enleves",
         "supprimes",
         "effaces",
+        "fais DET disparaitre",
+        "faites DET disparaitre",
+        "sans DET",
         "retire DET",
         "gomme DET",
         "vire DET",
         "fais disparaitre",
         "faites disparaitre",
-        "fais DET disparaitre",
-        "faites DET disparaitre",
-        "sans DET",
     ],
     restore: &[
         "restaure",
@@ -568,7 +621,7 @@ pub const FRENCH: Words = Words {
         "dessiner", "dessinez", "rajoute", "rajouter", "rajoutez", "mets lui", "mets A",
         "mettre A", "place A", "ecris", "ecrivez", "ecrire",
     ],
-    change: &[],
+    change: &["rends", "rendez", "change", "changez", "transforme", "transformez"],
     damage: &["les rayures", "eraflures", "egratignures", "craquelures", "dechirures", "pliures"],
     defects: &["bruit", "le flou", "artefacts", "pixellisation"],
     detail: &[
@@ -580,6 +633,7 @@ pub const FRENCH: Words = Words {
         "meilleure qualite",
         "meilleure resolution",
     ],
+    natural: &["naturel", "naturelle", "realiste", "propre"],
     instead: &["remplace", "remplacer", "remplacez", "a la place", "et mets"],
 };
 
@@ -607,16 +661,16 @@ pub const PORTUGUESE: Words = Words {
         "deletar",
         "faca desaparecer",
         "faca sumir",
+        "tira DET",
+        "retira DET",
+        "sem",
         "remove DET",
         "apague DET",
         "apaga DET",
         "apagar DET",
         "tire DET",
-        "tira DET",
         "tirar DET",
         "retire DET",
-        "retira DET",
-        "sem",
     ],
     restore: &[
         "restaure",
@@ -650,15 +704,15 @@ pub const PORTUGUESE: Words = Words {
         "desenhar",
         "acrescentar",
         "ponha",
+        "inclua A",
+        "escreva",
+        "escrever",
         "coloca",
         "bote A",
         "bota A",
         "bote flores",
-        "inclua A",
-        "escreva",
-        "escrever",
     ],
-    change: &[],
+    change: &["mude", "muda", "transforme", "pinte"],
     damage: &["arranhoes", "os riscos", "vincos", "rachaduras"],
     defects: &["ruido", "desfoque", "granulacao"],
     detail: &[
@@ -674,6 +728,7 @@ pub const PORTUGUESE: Words = Words {
         "mais resolucao",
         "maior resolucao",
     ],
+    natural: &["natural", "realista", "limpo"],
     instead: &["substitua", "substituir", "no lugar", "em vez", "troque", "e bota", "e bote"],
 };
 
@@ -764,10 +819,11 @@ pub const JAPANESE: Words = Words {
         "書いて",
         "を着せて",
     ],
-    change: &["に変えて", "置き換えて", "入れ替えて", "差し替えて", "変更して"],
+    change: &["にして", "くして", "に変えて", "置き換えて", "入れ替えて", "差し替えて", "変更して"],
     damage: &["傷", "キズ", "きず", "折り目", "破れ"],
     defects: &["ノイズ", "ブレ", "ぼけ", "ボケ", "ぼかし", "ざらつき"],
     detail: &["もっと鮮明"],
+    natural: &["自然", "きれい", "綺麗"],
     instead: &["代わり", "かわりに", "置き換え", "入れ替え", "差し替え", "に変えて"],
 };
 
@@ -880,6 +936,7 @@ pub const CHINESE: Words = Words {
         "更清楚",
         "变高清",
     ],
+    natural: &["自然", "干净"],
     instead: &[
         "换成", "换为", "换上", "替换", "改成", "变成", "代替", "改为", "变为", "换个", "换一",
         "取代",
