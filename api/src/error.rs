@@ -17,8 +17,8 @@ pub enum ApiError {
     /// 401: the token or key is missing, invalid or expired.
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// 401: the token was issued before its account was deleted.
-    #[error("This account was deleted. Sign in again to start a new account.")]
+    /// 401: the account was deleted, and its owner has not started a new one.
+    #[error("This account was deleted. To start a new one, sign in on the website.")]
     AccountDeleted,
     /// 403: an API key was sent to a route that requires a person's token.
     #[error("API keys cannot be used here. Sign in instead.")]

@@ -39,7 +39,7 @@ pub struct SignIn<'a> {
 ///
 /// A person who deleted an account within the last twelve months starts without credits; otherwise, deleting and
 /// signing up again would yield unlimited free credits. Returns `None` for such a person unless they ask to start again,
-/// with a token issued after the deletion: a page on another device renews its token by itself when it wakes, and must
+/// and their token was not issued before the deletion: a page on another device renews its token by itself when it wakes, and must
 /// not recreate the account by requesting the balance.
 pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
     if let Some(user) = find(pool, sign_in).await? {

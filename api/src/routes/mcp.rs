@@ -147,9 +147,10 @@ fn origin_with_port(public_url: &Url) -> String {
     format!("{}://{}:{port}", public_url.scheme(), public_url.host_str().unwrap_or_default())
 }
 
-/// Refuses a client that has not signed in, and says where it can (RFC 9728, §5.1).
+/// Refuses a client that has not signed in, and says where it can (RFC 9728, §5.1). After another sign-in, a deleted account
+/// would be refused again.
 fn refusal(app: &App, error: ApiError) -> Response {
-    let is_unauthorized = matches!(error, ApiError::Unauthorized(_) | ApiError::AccountDeleted);
+    let is_unauthorized = matches!(error, ApiError::Unauthorized(_));
     let mut response = error.into_response();
     if is_unauthorized
         && let Ok(address) = app.public_url.join(METADATA_PATH_OF_MCP)

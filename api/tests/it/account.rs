@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions, PgPool};
 
 use crate::app::{AUDIENCE, TestApp, png};
 
-const DELETED: &str = "This account was deleted. Sign in again to start a new account.";
+const DELETED: &str = "This account was deleted. To start a new one, sign in on the website.";
 
 /// Returns a token that was issued five seconds later.
 fn later_token(app: &TestApp, name: &str) -> String {

@@ -9,7 +9,7 @@ import { msg } from '@/lib/translate';
 /** Sentences of the API and of workers. */
 export const sentences = [
   // api/src/error.rs
-  msg('This account was deleted. Sign in again to start a new account.'),
+  msg('This account was deleted. To start a new one, sign in on the website.'),
   msg('Image not found'),
   msg('File not found'),
   msg('Result not found'),

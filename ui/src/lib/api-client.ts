@@ -28,7 +28,7 @@ type Credentials = {
   replaceToken: (refused: string | null) => Promise<string | null>;
   /** The API has refused the only token there is. */
   onRefused: () => void;
-  /** Starts a new account if the user has just signed in with this token. Returns false if not, or if the API refuses. */
+  /** Starts a new account if the token comes from a sign-in. Returns false if not, or if the API refuses it. */
   startAgain: (token: string) => Promise<boolean>;
   /** The account of the token was deleted. */
   onDeleted: () => void;
@@ -334,7 +334,10 @@ function parseEvent(block: string): StreamEvent | null {
 export async function startAccount(token: string): Promise<boolean> {
   const url = `${window.location.origin}/api/user`;
   const response = await globalThis.fetch(url, { method: 'POST', headers: bearer(token) });
-  return response.ok;
+  if (response.ok) return true;
+  if (response.status === 401) return false;
+  // As for other calls, a failure that may pass ends no session.
+  throw toApiError(response.status, await response.text(), (name) => response.headers.get(name));
 }
 
 /** Fetches the page itself, as the server has it now. */

@@ -12,6 +12,7 @@ import { clearUserData } from './sign-out-cleanup';
 import {
   expireStoredUser,
   hasExpired,
+  isFromSignIn,
   readOwner,
   readStoredUser,
   removeStoredUser,
@@ -19,6 +20,7 @@ import {
   secondsLeft,
   storedUserKey,
   storeOwner,
+  storeSignIn,
 } from './stored-user';
 import { t } from './translate';
 
@@ -66,8 +68,6 @@ export class Session {
   private client: Promise<UserManager> | null = null;
   /** The renewal in progress. Every call that needs a token waits for the same one. */
   private renewal: Promise<void> | null = null;
-  /** The token of a sign-in that the user asked for, in this tab or another one, as opposed to a renewed token. */
-  private signInToken: string | null = null;
   /** The id of the user whose work this tab may have. It outlives their session. */
   private owner = readOwner();
 
@@ -175,7 +175,7 @@ export class Session {
     this.state.setState({ isLoading: false, user: null });
   }
 
-  private startAgain = async (token: string) => token === this.signInToken && startAccount(token);
+  private startAgain = async (token: string) => isFromSignIn(this.storageKey, token) && startAccount(token);
 
   private leaveDeletedAccount = () => {
     if (!this.state.getState().user) return;
@@ -205,7 +205,7 @@ export class Session {
     try {
       const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
-      this.signInToken = user?.access_token ?? null;
+      if (user) storeSignIn(this.storageKey, user.access_token);
       this.arrive(user, pathWithin(user?.state));
     } catch (error) {
       // The address may come from the history: its sign-in was finished before.
@@ -285,10 +285,7 @@ export class Session {
       clearUserData();
       return this.events.onUserChanged();
     }
-    if (stored) {
-      if (!user) this.signInToken = stored.access_token;
-      return this.setUser(stored);
-    }
+    if (stored) return this.setUser(stored);
     if (user && hasExpired(this.storageKey)) return this.expire();
     this.signOutLocally();
   }

@@ -22,11 +22,25 @@ export function readStoredUser(key: string): StoredUser | null {
 
 export function removeStoredUser(key: string) {
   tryStorage(() => localStorage.removeItem(key));
+  tryStorage(() => localStorage.removeItem(signInKey(key)));
 }
 
 /** Removes the tokens of a user whose session has expired. */
 export function expireStoredUser(key: string) {
   tryStorage(() => localStorage.setItem(key, EXPIRED));
+  tryStorage(() => localStorage.removeItem(signInKey(key)));
+}
+
+const signInKey = (key: string) => `${key}:sign-in`;
+
+/** Notes, for all tabs, that a token comes from a sign-in that the user asked for. */
+export function storeSignIn(key: string, token: string) {
+  tryStorage(() => localStorage.setItem(signInKey(key), token));
+}
+
+/** Returns whether a token comes from a sign-in, as opposed to one that a page renewed by itself. */
+export function isFromSignIn(key: string, token: string): boolean {
+  return tryStorage(() => localStorage.getItem(signInKey(key))) === token;
 }
 
 /** Returns whether a user who is no longer there has expired, rather than signed out. */

@@ -63,6 +63,8 @@ export function useRun<Request>({
   const [announcement, setAnnouncement] = useState('');
   // A request that may have reached the API keeps its idempotency key when it is repeated.
   const pending = useRef<Attempt<Request> | null>(null);
+  /** Whether the shown problem is a lost answer, which the run itself may disprove. */
+  const isAnswerLost = useRef(false);
   /** Whether a run like the request has ended while it is being sent: most likely its own. */
   const hasEnded = useRef(false);
   const checkPreconditions = usePreconditionCheck(imageId);
@@ -117,6 +119,7 @@ export function useRun<Request>({
       // Any other refusal may have come before the API looked for the key's job.
       const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
       if (isKeyRefused) pending.current = null;
+      isAnswerLost.current = isLost;
       // The page shows the run, or how it ended.
       if (isLost && (hasEnded.current || (active.job && isPending(active.job)))) return;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
@@ -148,7 +151,7 @@ export function useRun<Request>({
 
   // The result of a run whose answer and end were lost arrives with the list.
   const onShown = useEffectEvent((results: Result[]) => {
-    const seen = pending.current?.seen;
+    const seen = isAnswerLost.current ? pending.current?.seen : undefined;
     const isNew = ({ imageId }: Result) => !seen?.some((result) => result.imageId === imageId);
     if (seen && results.some((result) => isNew(result) && isPending(result))) setProblem(null);
   });
