@@ -6,7 +6,7 @@ use super::english;
 use super::german::{self, is_negated};
 use super::verb::Verb;
 use super::words::{ENGLISH, FRENCH, GERMAN, LISTS, PORTUGUESE, SPANISH, Words};
-use crate::magic_fix::mode::{Act, Request, decide};
+use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
 
 /// A prompt may mix these languages: a word means the same in all of them.
@@ -150,25 +150,27 @@ fn romance_verb(part: &[String]) -> Option<Verb> {
 
 fn request(verb: &Verb, words: &[String]) -> Request {
     let object = undescribed(&words[verb.length.min(words.len())..]);
-    // A defect in one language is a thing in another: "grain de beauté".
-    let languages = LANGUAGES
-        .iter()
-        .filter(|language| verb.length == 0 || language.leading(words, language.remove).is_some());
     let is_about = |list: fn(&Words) -> &'static [&'static str]| {
-        languages.clone().any(|language| contains(object, list(language)))
+        LANGUAGES.iter().any(|language| contains(object, list(language)))
     };
-    let is_about_detail = LANGUAGES.iter().any(|language| match verb.act {
+    // A defect in one language is a thing in another: "grain de beauté".
+    let is_removal_of = |list: fn(&Words) -> &'static [&'static str]| {
+        LANGUAGES.iter().any(|language| {
+            let is_verbs = verb.length == 0 || language.leading(words, language.remove).is_some();
+            is_verbs && contains(object, list(language))
+        })
+    };
+    let object = match verb.act {
+        Act::Remove if is_removal_of(|words| words.damage) => Object::Damage,
+        Act::Remove if is_removal_of(|words| words.defects) => Object::Defect,
         // "Add a sharper castle" adds a castle.
-        Act::Add => leading(object, language.detail).is_some(),
-        _ => contains(object, language.detail),
-    });
-    Request {
-        act: verb.act,
-        is_about_damage: is_about(|words| words.damage),
-        is_about_defects: is_about(|words| words.defects),
-        is_about_detail,
-        is_natural: LANGUAGES.iter().any(|language| contains(object, language.natural)),
-    }
+        Act::Add if begins_with_detail(object) => Object::Detail,
+        Act::Remove | Act::Add => Object::Thing,
+        _ if is_about(|words| words.detail) => Object::Detail,
+        _ if is_about(|words| words.natural) => Object::NaturalLook,
+        _ => Object::Thing,
+    };
+    Request { act: verb.act, object }
 }
 
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a

@@ -3,7 +3,7 @@
 use retouch_catalog::FixMode;
 
 use super::words::{CHINESE, JAPANESE, LISTS};
-use crate::magic_fix::mode::{Act, Request, decide};
+use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::CLAUSE_ENDS;
 
 /// Words that join a second Chinese request to the first.
@@ -74,20 +74,22 @@ fn japanese_request(part: &str) -> Option<Request> {
         let objects = list(&JAPANESE).iter().filter_map(|verb| part.strip_suffix(verb));
         Some((*act, objects.min_by_key(|object| object.len())?))
     })?;
-    let object = object.trim_end_matches(['を', 'の', 'も', 'は']);
+    let things = object.trim_end_matches(['を', 'の', 'も', 'は']);
     // "傷や汚れ" is two things, and "傷を負った人" is one.
     let is_about = |nouns: &[&str]| {
-        object.split(['や', 'と', '・']).any(|thing| nouns.iter().any(|noun| thing.ends_with(noun)))
+        things.split(['や', 'と', '・']).any(|thing| nouns.iter().any(|noun| thing.ends_with(noun)))
     };
     // Colors are changed and lights are turned off.
     let is_change = is_about(&["赤み", "青み", "黄ばみ", "色", "電気", "明かり", "灯り", "あかり"]);
-    Some(Request {
-        act: if act == Act::Remove && is_change { Act::Change } else { act },
-        is_about_damage: is_about(JAPANESE.damage),
-        is_about_defects: is_about(JAPANESE.defects),
-        is_about_detail: has(part, JAPANESE.detail),
-        is_natural: has(part, JAPANESE.natural),
-    })
+    let object = match act {
+        Act::Remove if is_about(JAPANESE.damage) => Object::Damage,
+        Act::Remove if is_about(JAPANESE.defects) => Object::Defect,
+        Act::Remove => Object::Thing,
+        _ if has(part, JAPANESE.detail) => Object::Detail,
+        _ if has(part, JAPANESE.natural) => Object::NaturalLook,
+        _ => Object::Thing,
+    };
+    Some(Request { act: if act == Act::Remove && is_change { Act::Change } else { act }, object })
 }
 
 fn chinese(plain: &str) -> Option<FixMode> {
@@ -161,25 +163,22 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         return vec![];
     };
     // A word before 的 only describes: "模糊的人".
-    let object = clause.rsplit('的').next().unwrap_or(clause);
-    let detail = asks_for_detail(clause);
-    let request = Request {
-        act,
-        is_about_damage: has(object, CHINESE.damage),
-        is_about_defects: has(object, CHINESE.defects),
-        is_about_detail: detail,
-        is_natural: has(clause, CHINESE.natural),
+    let thing = clause.rsplit('的').next().unwrap_or(clause);
+    let added = if asks_for_detail(clause) { Object::Detail } else { Object::Thing };
+    let object = match act {
+        Act::Remove if has(thing, CHINESE.damage) => Object::Damage,
+        Act::Remove if has(thing, CHINESE.defects) => Object::Defect,
+        Act::Remove => Object::Thing,
+        Act::Change if has(clause, CHINESE.natural) => Object::NaturalLook,
+        _ => added,
     };
     let also_adds =
         act == Act::Remove && clause.split_once(verb).is_some_and(|(_, after)| adds(after));
-    let addition = Request {
-        act: Act::Add,
-        is_about_damage: false,
-        is_about_defects: false,
-        is_about_detail: detail,
-        is_natural: false,
-    };
-    if also_adds { vec![request, addition] } else { vec![request] }
+    let mut requests = vec![Request { act, object }];
+    if also_adds {
+        requests.push(Request { act: Act::Add, object: added });
+    }
+    requests
 }
 
 /// Recognizes "更清晰", but not "更清晰的城堡".
@@ -197,5 +196,5 @@ fn is_negated(clause: &str) -> bool {
         follows.is_some_and(|rest| !rest.starts_with(['人', '的', '墅', '针']))
             || CHINESE.remove.iter().any(|verb| clause.contains(&format!("{word}{verb}")))
     };
-    ["不要", "不用", "别", "勿"].iter().any(|word| denies(&word))
+    ["不要", "不用", "别", "勿"].iter().any(denies)
 }

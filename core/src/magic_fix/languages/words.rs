@@ -8,6 +8,8 @@
 use crate::magic_fix::mode::Act;
 
 type List = &'static [&'static str];
+/// One of the lists of a language.
+type Choice = fn(&Words) -> List;
 
 /// The words of a language.
 pub struct Words {
@@ -42,7 +44,7 @@ pub struct Words {
 }
 
 /// The verbs of each act. An earlier act wins.
-pub const LISTS: [(Act, fn(&Words) -> List); 5] = [
+pub const LISTS: [(Act, Choice); 5] = [
     (Act::Remove, |words| words.remove),
     (Act::Enhance, |words| words.enhance),
     (Act::Restore, |words| words.restore),
