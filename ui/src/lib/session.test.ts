@@ -196,7 +196,7 @@ describe('an account that was deleted', () => {
   test('starts again when its owner signs in in another tab', async () => {
     const session = createSession();
     await storeUser(now() + 3600);
-    localStorage.setItem(`${storageKey}:sign-in`, 'first');
+    localStorage.setItem('retouch-sign-in', 'first');
     tellOtherTabs();
     expect((await api.GET('/api/user/get')).response.status).toBe(200);
     expect(session.state.getState().user).not.toBeNull();
@@ -204,7 +204,7 @@ describe('an account that was deleted', () => {
 
   test('keeps its owner signed in while the API cannot start it', async () => {
     await storeUser(now() + 3600);
-    localStorage.setItem(`${storageKey}:sign-in`, 'first');
+    localStorage.setItem('retouch-sign-in', 'first');
     const session = createSession();
     server.use(http.post('*/api/user', () => new HttpResponse(null, { status: 503 }), { once: true }));
     await expect(api.GET('/api/user/get')).rejects.toThrow();
@@ -228,7 +228,7 @@ describe('an account that was deleted', () => {
 
   test('does not start again when another tab renews its token', async () => {
     await storeUser(now() + 3600);
-    localStorage.setItem(`${storageKey}:sign-in`, 'first');
+    localStorage.setItem('retouch-sign-in', 'first');
     const session = createSession();
     const renewed = { ...session.state.getState().user, access_token: 'second' };
     localStorage.setItem(storageKey, JSON.stringify(renewed));

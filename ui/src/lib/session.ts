@@ -175,7 +175,7 @@ export class Session {
     this.state.setState({ isLoading: false, user: null });
   }
 
-  private startAgain = async (token: string) => isFromSignIn(this.storageKey, token) && startAccount(token);
+  private startAgain = async (token: string) => isFromSignIn(token) && startAccount(token);
 
   private leaveDeletedAccount = () => {
     if (!this.state.getState().user) return;
@@ -205,7 +205,7 @@ export class Session {
     try {
       const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
-      if (user) storeSignIn(this.storageKey, user.access_token);
+      if (user) storeSignIn(user.access_token);
       this.arrive(user, pathWithin(user?.state));
     } catch (error) {
       // The address may come from the history: its sign-in was finished before.

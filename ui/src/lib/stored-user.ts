@@ -11,6 +11,8 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
 
 /** The entry left for a user whose session has expired. Without one, other tabs would assume a sign-out. */
 const EXPIRED = '{"expires_at":0}';
+/** The token of the latest sign-in that the user asked for, as opposed to one that a page renewed by itself. */
+const SIGN_IN_KEY = 'retouch-sign-in';
 /** In the tab's storage, beside the work of this user. */
 const OWNER_KEY = 'retouch-owner';
 
@@ -22,25 +24,22 @@ export function readStoredUser(key: string): StoredUser | null {
 
 export function removeStoredUser(key: string) {
   tryStorage(() => localStorage.removeItem(key));
-  tryStorage(() => localStorage.removeItem(signInKey(key)));
+  tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
 }
 
 /** Removes the tokens of a user whose session has expired. */
 export function expireStoredUser(key: string) {
   tryStorage(() => localStorage.setItem(key, EXPIRED));
-  tryStorage(() => localStorage.removeItem(signInKey(key)));
+  tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
 }
 
-const signInKey = (key: string) => `${key}:sign-in`;
-
-/** Notes, for all tabs, that a token comes from a sign-in that the user asked for. */
-export function storeSignIn(key: string, token: string) {
-  tryStorage(() => localStorage.setItem(signInKey(key), token));
+/** Notes for all tabs that a token comes from a sign-in. */
+export function storeSignIn(token: string) {
+  tryStorage(() => localStorage.setItem(SIGN_IN_KEY, token));
 }
 
-/** Returns whether a token comes from a sign-in, as opposed to one that a page renewed by itself. */
-export function isFromSignIn(key: string, token: string): boolean {
-  return tryStorage(() => localStorage.getItem(signInKey(key))) === token;
+export function isFromSignIn(token: string): boolean {
+  return tryStorage(() => localStorage.getItem(SIGN_IN_KEY)) === token;
 }
 
 /** Returns whether a user who is no longer there has expired, rather than signed out. */
