@@ -100,7 +100,12 @@ export default defineConfig(({ mode, command }) => ({
               test: /src\/(app\/shell\/|lib\/(consent|online|pasted-picture)\.|features\/credits\/(get-user|promotion)\.|components\/tooltip\.)/,
               minShareCount: 2,
             },
-            { name: 'runs', test: /src\/features\/runs\//, minShareCount: 2 },
+            // Without what only the tools' pages need to start a run.
+            {
+              name: 'runs',
+              test: /src\/features\/runs\/(?!use-run\.|check-preconditions|run-problem-notice)/,
+              minShareCount: 2,
+            },
           ],
         },
       },
