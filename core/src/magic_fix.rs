@@ -197,6 +197,10 @@ mod tests {
             ("Remove the cup.\nPlease draw a red circle", "a red circle"),
             ("remove the cup and place mat", "remove the cup and place mat"),
             ("erase the logo and write SALE", "write SALE"),
+            ("take the car out & put a bike there", "a bike"),
+            ("add a hat and remove the glasses", "a hat"),
+            ("Change the sky to a sunset. Remove the car.", "a sunset"),
+            ("remove the cup and add salt & pepper", "salt & pepper"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

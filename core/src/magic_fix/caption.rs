@@ -14,19 +14,35 @@ pub(super) fn caption_of(text: &str) -> String {
     let clauses: Vec<_> = text.split(CLAUSE_ENDS).map(words_of).collect();
     let words = clauses.concat();
     let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
-    let start = courtesies(&lower);
-    let begins_clause = |at: usize| {
-        let mut end = 0;
-        clauses.iter().any(|clause| {
-            end += clause.len();
-            at + start == end
-        })
+    let first = courtesies(&lower);
+    // Where another request may begin, with and without the words that join it.
+    let mut clause_start = 0;
+    let mut starts = vec![];
+    for clause in &clauses {
+        starts.push(clause_start);
+        clause_start += clause.len();
+    }
+    let requests = (first + 1..lower.len())
+        .filter(|at| starts.contains(at) || ENGLISH.joints.contains(&lower[*at].as_str()))
+        .map(|at| at..at + lower[at..].iter().take_while(|word| ENGLISH.is_filler(word)).count());
+    let begins = |at: usize, verbs: &[&str]| ENGLISH.leading(&lower[at..], verbs).is_some();
+    let paints = begins(first, &ADD) || begins(first, ENGLISH.change);
+    // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there".
+    let second = || {
+        let replaces = lower.iter().position(|word| word == "replace" || word == "replacing");
+        replaces.or_else(|| requests.clone().map(|at| at.end).find(|at| begins(*at, ENGLISH.add)))
     };
-    let (words, lower) = (&words[start..], &lower[start..]);
-    let removes = ENGLISH.leading(lower, ENGLISH.remove).is_some();
-    let from = if removes { second_request(lower, begins_clause) } else { 0 };
+    let from = if paints { first } else { second().unwrap_or(first) };
+    // "Add a hat and remove the glasses" paints only a hat.
+    let removal = requests.clone().find(|at| at.start > from && begins(at.end, ENGLISH.remove));
+    let to = removal.map_or(lower.len(), |at| at.start);
+    new_thing(&words[from..to], &lower[from..to])
+}
+
+/// Returns what a request paints: what follows its verb, and for a replacement only the new thing.
+fn new_thing(words: &[&str], lower: &[String]) -> String {
     let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
-    let separators: &[&str] = match lower.get(from).map(String::as_str) {
+    let separators: &[&str] = match lower.first().map(String::as_str) {
         Some("replace" | "replacing") => &["with", "by"],
         Some("swap") => &["for", "with"],
         Some("change" | "turn" | "convert") => &["into", "to"],
@@ -36,38 +52,22 @@ pub(super) fn caption_of(text: &str) -> String {
     // "The man with the hat" is one thing. A new thing is seldom definite.
     let is_definite =
         |at: usize| lower.get(at).is_some_and(|word| DEFINITE.contains(&word.as_str()));
-    let replacement = (from..lower.len())
+    let replacement = (0..lower.len())
         .find(|at| separates(at) && !is_definite(at + 1))
-        .or_else(|| (from..lower.len()).rfind(separates))
+        .or_else(|| (0..lower.len()).rfind(separates))
         .map(|at| after(at + 1));
     let rest = replacement.or_else(|| {
-        let request = &lower[from..];
-        let verb = leading(request, &ADD).or_else(|| leading(request, &["make", "it"]))?;
-        Some(after(from + verb))
+        let verb = leading(lower, &ADD).or_else(|| leading(lower, &["make", "it"]))?;
+        Some(after(verb))
     });
     let rest = rest.map(|rest| strip_places(&rest)).filter(|rest| !rest.is_empty());
-    rest.unwrap_or_else(|| after(from))
+    rest.unwrap_or_else(|| after(0))
 }
 
 /// Returns the number of courtesies at the beginning; 0 if the prompt consists of nothing else.
 fn courtesies(words: &[String]) -> usize {
     let polite = words.iter().take_while(|word| ENGLISH.courtesy.contains(&word.as_str())).count();
     if polite == words.len() { 0 } else { polite }
-}
-
-/// Returns the index of the request that follows a removal, or 0: "remove the cup and replace it with a flower",
-/// "remove the cup, then put a flower there".
-fn second_request(words: &[String], begins_clause: impl Fn(usize) -> bool) -> usize {
-    let replaces = words.iter().position(|word| word == "replace" || word == "replacing");
-    let is_border =
-        |at: usize| begins_clause(at) || ENGLISH.joints.contains(&words[at - 1].as_str());
-    let adds = || {
-        (1..words.len())
-            .filter(|at| is_border(*at))
-            .map(|at| at + words[at..].iter().take_while(|word| ENGLISH.is_filler(word)).count())
-            .find(|at| ENGLISH.leading(&words[*at..], ENGLISH.add).is_some())
-    };
-    replaces.or_else(adds).unwrap_or(0)
 }
 
 /// Strips words that only name a place: "it red", "here a cup", "a cup there".

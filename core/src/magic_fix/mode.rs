@@ -22,6 +22,7 @@ pub(super) enum Object {
     Damage,
     /// A defect of the whole picture, such as noise, that is removed.
     Defect,
+    /// More detail.
     Detail,
     /// A natural look, which a removal has anyway.
     NaturalLook,
@@ -34,7 +35,7 @@ pub(super) struct Request {
     pub object: Object,
 }
 
-/// Returns the mode of a prompt with these requests. `replaces` says whether it replaces what it removes.
+/// Returns the mode of a prompt with these requests; `None` if there are none. `replaces` says whether it replaces what it removes.
 pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
     let removes = requests.iter().any(|request| request.act == Act::Remove);
     let paints = requests.iter().any(|Request { act, object }| match act {

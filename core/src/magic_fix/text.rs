@@ -1,8 +1,8 @@
 //! Words and phrases of prompts.
 
 /// What ends a clause.
-pub(super) const CLAUSE_ENDS: [char; 14] =
-    [',', '.', ';', ':', '!', '?', '\n', '、', '。', '，', '；', '：', '！', '？'];
+pub(super) const CLAUSE_ENDS: [char; 16] =
+    [',', '.', ';', ':', '!', '?', '\n', '–', '—', '、', '。', '，', '；', '：', '！', '？'];
 
 /// Splits a text into words without punctuation.
 pub(super) fn words_of(text: &str) -> Vec<&str> {

@@ -7,11 +7,11 @@ use crate::magic_fix::text::{contains, leading};
 
 const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 
-/// Words that begin an enhancement before a word for the whole picture.
+/// Verbs of an enhancement before a word for the whole picture, and of a removal before a thing.
 const CLEAN: [&str; 4] = ["clean", "clear", "clean up", "clear up"];
 const WHOLE: [&str; 5] = ["photo", "picture", "image", "photograph", "pic"];
 
-/// Signs of damage that mean a restoration wherever they are, unless another verb comes first.
+/// Signs of damage. A prompt without a verb that mentions one is a restoration.
 const DAMAGED: [&str; 10] = [
     "scratch",
     "scratches",
@@ -38,6 +38,16 @@ pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
     removes.then_some(Verb::split(Act::Remove))
 }
 
+/// Recognizes "clean up this photo", which is the whole picture, but not "clean the picture frame".
+fn cleans_the_whole(words: &[String]) -> bool {
+    let Some(verb) = leading(words, &CLEAN) else { return false };
+    let rest = &words[verb..];
+    let determiners =
+        rest.iter().take_while(|word| ENGLISH.determiners.contains(&word.as_str())).count();
+    let what = &rest[determiners..];
+    leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
+}
+
 /// Recognizes "clean the wall" and "clean up background people", but not "clean, modern kitchen".
 fn cleans_a_thing(part: &[String], is_whole: bool) -> bool {
     let Some(verb) = leading(part, &CLEAN) else { return false };
@@ -49,10 +59,8 @@ fn cleans_a_thing(part: &[String], is_whole: bool) -> bool {
 
 /// Recognizes "make the car disappear", but neither "make sure it doesn't disappear" nor "make an invisible cloak".
 fn vanishes(part: &[String]) -> bool {
-    let is_at_end = VANISH.iter().any(|word| {
-        let words: Vec<_> = word.split(' ').collect();
-        part.ends_with(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
-    });
+    let is_at_end =
+        (0..part.len()).any(|at| leading(&part[at..], &VANISH) == Some(part.len() - at));
     let is_not = |word: &String| word == "not" || word == "never" || word.ends_with("n't");
     leading(part, &["make", "let"]).is_some() && is_at_end && !part.iter().any(is_not)
 }
@@ -98,15 +106,4 @@ fn covers(part: &[String]) -> bool {
 /// Returns true if a prompt without a verb mentions damage.
 pub(super) fn mentions_damage(words: &[String]) -> bool {
     contains(words, &DAMAGED)
-}
-
-/// Returns true if the prompt cleans up the whole picture ("clean up this photo") and not a thing in it ("clean the
-/// picture frame").
-fn cleans_the_whole(words: &[String]) -> bool {
-    let Some(verb) = leading(words, &CLEAN) else { return false };
-    let rest = &words[verb..];
-    let determiners =
-        rest.iter().take_while(|word| ENGLISH.determiners.contains(&word.as_str())).count();
-    let what = &rest[determiners..];
-    leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
 }

@@ -73,8 +73,7 @@ fn undescribed(words: &[String]) -> &[String] {
 /// Splits folded text into clauses, and those before each joining word.
 fn parts_of(plain: &str) -> Vec<Vec<String>> {
     let mut parts = vec![];
-    let is_end = |c: char| CLAUSE_ENDS.contains(&c) || "&+–—".contains(c);
-    for clause in plain.split(is_end) {
+    for clause in plain.split(CLAUSE_ENDS) {
         parts.push(vec![]);
         let words = split(clause);
         for (at, word) in words.iter().enumerate() {
@@ -105,8 +104,8 @@ fn bare(part: &[String]) -> &[String] {
     &part[start..end]
 }
 
-/// Returns the verb of a part. `follows_without` says whether the prompt begins with such a word: "without the
-/// cup, but with a flower". `is_whole` says whether the prompt has no other part.
+/// Returns the verb of a part. `follows_without` says whether an earlier part begins with a "without", so that "with" adds a
+/// thing: "without the cup, but with a flower". `is_whole` says whether the prompt has no other part.
 fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
     if is_negated(part) || denies(part) || leading(part, &ENGLISH_ONLY).is_some() {
         return None;
@@ -174,7 +173,7 @@ fn request(verb: &Verb, words: &[String]) -> Request {
 }
 
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
-/// courtesy. Drops symbols.
+/// courtesy. Drops symbols that join nothing.
 fn split(plain: &str) -> Vec<String> {
     let mut words = vec![];
     for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {
@@ -182,6 +181,7 @@ fn split(plain: &str) -> Vec<String> {
         let (article, noun) = part.split_at(article.map_or(0, |at| at + 1));
         words.extend([article, noun].map(str::to_owned));
     }
-    words.retain(|word| word.contains(char::is_alphanumeric));
+    words
+        .retain(|word| word.contains(char::is_alphanumeric) || ["&", "+"].contains(&word.as_str()));
     words
 }

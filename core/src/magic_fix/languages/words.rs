@@ -117,7 +117,7 @@ pub const ENGLISH: Words = Words {
         "we",
         "us",
     ],
-    joints: &["and", "but", "then"],
+    joints: &["and", "but", "then", "&", "+"],
     determiners: &[
         "the",
         "this",
