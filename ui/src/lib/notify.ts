@@ -31,3 +31,14 @@ export async function notify(kind: Kind, content: ReactNode, toastId: string) {
     // The library could not be loaded. The page itself also shows what failed.
   }
 }
+
+/** Closes a toast that no longer holds. */
+export async function closeToast(toastId: string) {
+  if (!useToasts.getState().isNeeded) return;
+  try {
+    const { toast } = await loadToasts();
+    toast.dismiss(toastId);
+  } catch {
+    // It was not shown either.
+  }
+}

@@ -14,6 +14,11 @@ function withImage(change: Partial<MockApi> = {}) {
 
 const results = () => screen.findByRole('list', { name: 'All results' });
 const countOf = (api: MockApi, call: string) => api.calls.filter((made) => made === call).length;
+/** Without those that are closing: jsdom ends no animation. */
+const openFailureToasts = () =>
+  screen
+    .queryAllByRole('alert')
+    .filter(({ textContent }) => textContent === 'Failed to remove image background');
 
 /** Loses the response of the next run, which becomes the job that `start` returns. */
 function loseResponse(api: MockApi, start: () => Job | Promise<Job>) {
@@ -105,6 +110,33 @@ describe('the background tool on a stored image', () => {
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('takes back that a run failed once it shows up', async () => {
+    const api = withImage({ stepMs: 400 });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    loseResponse(api, () => api.runJob({ imageId: 'image-1' }));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
+    expect(await screen.findByRole('progressbar', { name: 'Progress' })).toBeVisible();
+    await waitFor(() => expect(openFailureToasts()).toHaveLength(0));
+    expect(screen.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
+  });
+
+  test('reports every failure, even while the toast of the one before closes', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.error()));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await waitFor(() => expect(openFailureToasts()).toHaveLength(1));
+    const [first] = openFailureToasts();
+    await userEvent.click(run);
+    await waitFor(() => expect(openFailureToasts()).not.toContain(first));
+    await waitFor(() => expect(openFailureToasts()).toHaveLength(1));
   });
 
   test('runs again after a run whose response was lost has failed', async () => {

@@ -5,7 +5,7 @@ import { ApiError, isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
-import { notifyError } from '@/lib/notify';
+import { closeToast, notify } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
@@ -67,6 +67,7 @@ export function useRun<Request>({
   const isAnswerLost = useRef(false);
   /** Whether a run like the request has ended while it is being sent: most likely its own. */
   const hasEnded = useRef(false);
+  const failureToast = useRef<string | null>(null);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
@@ -76,14 +77,22 @@ export function useRun<Request>({
   function arrive(results: Result[]) {
     if (results.some(isPending)) {
       hasEnded.current = true;
-      setProblem(null);
+      clearProblem();
     }
     setAnnouncement(t(resultReady));
     onDone(results);
   }
 
+  function clearProblem() {
+    setProblem(null);
+    if (failureToast.current) void closeToast(failureToast.current);
+  }
+
   function fail(detail: string) {
-    notifyError(t(tool.texts.runFailed));
+    clearProblem();
+    // A toast with the id of one that is closing would not be shown.
+    failureToast.current = newId();
+    void notify('error', t(tool.texts.runFailed), failureToast.current);
     setProblem(detail ? { kind: 'refused', detail } : null);
   }
 
@@ -135,7 +144,7 @@ export function useRun<Request>({
 
   function start(request: Request) {
     if (submit.isPending || active.job) return;
-    setProblem(null);
+    clearProblem();
     setAnnouncement('');
     const earlier = pending.current;
     const isRepeat = earlier !== null && isRetry(request, earlier.request);
@@ -153,11 +162,17 @@ export function useRun<Request>({
   const onShown = useEffectEvent((results: Result[]) => {
     const seen = isAnswerLost.current ? pending.current?.seen : undefined;
     const isNew = ({ imageId }: Result) => !seen?.some((result) => result.imageId === imageId);
-    if (seen && results.some((result) => isNew(result) && isPending(result))) setProblem(null);
+    if (seen && results.some((result) => isNew(result) && isPending(result))) clearProblem();
   });
   useEffect(() => {
     if (shown) onShown(shown);
   }, [shown]);
+
+  const onRunning = useEffectEvent(clearProblem);
+  const isRunning = active.job !== null;
+  useEffect(() => {
+    if (isRunning) onRunning();
+  }, [isRunning]);
 
   return {
     start,
@@ -168,7 +183,7 @@ export function useRun<Request>({
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
       if (job.state === 'cancelled') {
-        setProblem(null);
+        clearProblem();
         setAnnouncement(t('The run was canceled'));
       }
       active.update(job);
