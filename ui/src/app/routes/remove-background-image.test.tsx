@@ -14,6 +14,12 @@ function withImage(change: Partial<MockApi> = {}) {
 
 const results = () => screen.findByRole('list', { name: 'All results' });
 const countOf = (api: MockApi, call: string) => api.calls.filter((made) => made === call).length;
+async function runButton(name = 'Remove Bg AI') {
+  const button = await screen.findByRole('button', { name });
+  await waitFor(() => expect(button).toBeEnabled());
+  return button;
+}
+
 /** Without those that are closing: jsdom ends no animation. */
 const openFailureToasts = () =>
   screen
@@ -55,8 +61,7 @@ describe('the background tool on a stored image', () => {
   test('resets earlier results to not new when the next one arrives', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     await screen.findByRole('img', { name: 'Result 1' });
     await waitFor(() => expect(run).toBeEnabled());
@@ -69,8 +74,7 @@ describe('the background tool on a stored image', () => {
   test('a double click starts one run with one key', async () => {
     const api = withImage({ stepMs: 20 });
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.dblClick(run);
     await results();
     expect(countOf(api, 'POST /api/rmbg-images/remove-bg-ai?imageId=image-1')).toBe(1);
@@ -91,8 +95,7 @@ describe('the background tool on a stored image', () => {
         { once: true },
       ),
     );
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     await userEvent.click(run);
@@ -104,9 +107,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, () => api.runJob({ imageId: 'image-1' }));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
@@ -116,9 +117,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage({ stepMs: 400 });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, () => api.runJob({ imageId: 'image-1' }));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     expect(await screen.findByRole('progressbar', { name: 'Progress' })).toBeVisible();
     await waitFor(() => expect(openFailureToasts()).toHaveLength(0));
@@ -129,8 +128,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.error()));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     await waitFor(() => expect(openFailureToasts()).toHaveLength(1));
     const [first] = openFailureToasts();
@@ -148,8 +146,7 @@ describe('the background tool on a stored image', () => {
       setTimeout(() => Object.assign(job, { state: 'failed', failure }), 100);
       return job;
     });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('Something went wrong')).toBeVisible();
     await userEvent.click(run);
@@ -163,8 +160,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage({ isStreamBroken: true });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, () => api.startJob({ imageId: 'image-1', state: 'done', results: [aResult()] }));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     await userEvent.click(run);
@@ -178,8 +174,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage({ isStreamBroken: true });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, () => api.startJob({ imageId: 'image-1', state: 'done', results: [aResult()] }));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
     server.use(
@@ -211,8 +206,7 @@ describe('the background tool on a stored image', () => {
         { once: true },
       ),
     );
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('Another request had this key')).toBeVisible();
     await userEvent.click(run);
@@ -225,8 +219,7 @@ describe('the background tool on a stored image', () => {
     const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
     const made = aResult({ jobId: 'lost' });
     loseResponse(api, () => api.startJob({ id: 'lost', imageId: 'image-1', state: 'done', results: [made] }));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
 
@@ -250,8 +243,7 @@ describe('the background tool on a stored image', () => {
       await results();
       return job;
     });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     await results();
     await waitFor(() => expect(run).toBeEnabled());
@@ -267,9 +259,7 @@ describe('the background tool on a stored image', () => {
       await screen.findByRole('progressbar');
       return job;
     });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     await waitFor(() => expect(api.jobOfKey.size).toBe(1));
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(screen.getByRole('progressbar')).toBeVisible();
@@ -287,8 +277,7 @@ describe('the background tool on a stored image', () => {
       await screen.findByText('Something went wrong');
       return job;
     });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     await waitFor(() => expect(api.jobOfKey.size).toBe(1));
     await waitFor(() => expect(run).toBeEnabled());
@@ -304,9 +293,7 @@ describe('the background tool on a stored image', () => {
       await results();
       return free;
     });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
   });
 
@@ -320,17 +307,14 @@ describe('the background tool on a stored image', () => {
         return HttpResponse.json({ detail: 'Too many runs are waiting' }, { status: 503 });
       }),
     );
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     expect(await screen.findByText('Too many runs are waiting')).toBeVisible();
   });
 
   test('says Failed to find your image once a run shows that it was deleted', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     api.images = [];
     server.use(
       http.post('*/api/rmbg-images/remove-bg-ai', () =>
@@ -345,9 +329,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage();
     api.user.credits = 3;
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     const notice = await screen.findByRole('alert');
     expect(notice).toHaveTextContent('Not enough credits');
     expect(within(notice).getByRole('link')).toHaveAttribute('href', '/pricing');
@@ -361,8 +343,7 @@ describe('the background tool on a stored image', () => {
         HttpResponse.json({ detail: 'Free Exists', status: 409 }, { status: 409 }),
       ),
     );
-    const run = await screen.findByRole('button', { name: 'Remove Bg' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton('Remove Bg');
     await userEvent.click(run);
     expect(await screen.findByText('Free background remove image already created')).toBeVisible();
     expect(run).toHaveAttribute('aria-disabled', 'true');
@@ -376,9 +357,7 @@ describe('the background tool on a stored image', () => {
     });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.json(failed, { status: 202 })));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     expect(await screen.findByText('Failed to remove image background')).toBeVisible();
     expect(screen.getByText('The file is damaged and cannot be read.')).toBeVisible();
   });
@@ -408,9 +387,7 @@ describe('the background tool on a stored image', () => {
         { once: true },
       ),
     );
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     await waitFor(() => expect(api.results).toHaveLength(2));
     answerLate();
     expect(await screen.findByRole('img', { name: 'Result 2' })).toBeVisible();
@@ -421,8 +398,7 @@ describe('the background tool on a stored image', () => {
   test('cancels a queued run', async () => {
     const api = withImage({ stepMs: 60 });
     renderApp('/remove-background/image-1', { api, signedIn: true });
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
+    const run = await runButton();
     await userEvent.click(run);
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
     await waitFor(() => expect(screen.queryByRole('progressbar')).toBeNull());
@@ -434,9 +410,7 @@ describe('the background tool on a stored image', () => {
     const api = withImage({ stepMs: 500 });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(http.delete('*/api/jobs/:id', () => new HttpResponse(null, { status: 500 })));
-    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
-    await waitFor(() => expect(run).toBeEnabled());
-    await userEvent.click(run);
+    await userEvent.click(await runButton());
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
     expect(await screen.findByText('Failed to cancel the run, try again later')).toBeVisible();
   });
