@@ -6,11 +6,17 @@ use futures::StreamExt;
 use redis::{AsyncCommands, RedisResult};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
+use tokio::time::timeout;
 
 use super::{Queue, QueueError};
 use crate::JobId;
 use crate::jobs::JobState;
 use retouch_catalog::Count;
+
+/// After how much silence a subscription is checked: a connection to a server that vanished stays open.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long the server may take to answer a subscription.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,10 +123,15 @@ impl Queue {
         &self,
         receivers: &broadcast::Sender<JobEvent>,
     ) -> RedisResult<()> {
-        let mut subscription = self.client.get_async_pubsub().await?;
-        subscription.subscribe(self.channel()).await?;
-        let mut messages = subscription.on_message();
-        while let Some(message) = messages.next().await {
+        let (mut subscription, mut messages) =
+            in_time(self.client.get_async_pubsub()).await?.split();
+        in_time(subscription.subscribe(self.channel())).await?;
+        loop {
+            let Ok(message) = timeout(SILENCE, messages.next()).await else {
+                in_time(subscription.ping::<redis::Value>()).await?;
+                continue;
+            };
+            let Some(message) = message else { return Ok(()) };
             let text: String = message.get_payload()?;
             match serde_json::from_str(&text) {
                 // Sending fails if nobody is waiting, which is fine.
@@ -128,11 +139,15 @@ impl Queue {
                 Err(error) => tracing::warn!(%error, "Dropped a message that is not a job event"),
             }
         }
-        Ok(())
     }
 
     fn channel(&self) -> String {
         // API and workers of different versions share this name.
         format!("{}:news", self.prefix)
     }
+}
+
+async fn in_time<T>(request: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    let late = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer");
+    timeout(ANSWER_TIMEOUT, request).await.map_err(late)?
 }

@@ -11,6 +11,7 @@ mod migrations;
 mod operator;
 mod orders;
 mod queue;
+mod relay;
 mod restored;
 mod shared_objects;
 mod simultaneous;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use retouch_catalog::{JobClass, Tier, ToolName};
+use retouch_core::config::RedisConfig;
 use retouch_core::queue::{
     Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, RequestError, Verdict,
 };
@@ -15,6 +16,8 @@ use retouch_standins::redis_server::{RedisServer, programs};
 use retouch_standins::testing::eventually;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
+
+use crate::relay::relay;
 
 const PAID: JobClass = JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground };
 const FREE: JobClass = JobClass { tier: Tier::Free, tool: ToolName::RemoveBackground };
@@ -230,6 +233,32 @@ async fn events_arrive_again_after_a_restart() {
         listening.abort();
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_arrive_again_after_the_connection_fell_silent() {
+    let server = RedisServer::start();
+    let (port, silence) = relay(server.url().replace("redis://", "")).await;
+    let redis_url = format!("redis://127.0.0.1:{port}").parse().unwrap();
+    let relayed = Queue::new(&RedisConfig { redis_url, ..server.config() }).unwrap();
+    let publisher = Queue::new(&server.config()).unwrap();
+    let (sender, mut events) = broadcast::channel(1024);
+    let listening = tokio::spawn(async move { relayed.forward_events(sender).await });
+    for _ in 0..2 {
+        let event = JobEvent::changed(JobId::new());
+        eventually(PATIENCE, "the event arrived", || {
+            let (publisher, mut events) = (publisher.clone(), events.resubscribe());
+            async move {
+                publisher.publish(event).await.ok()?;
+                let arrived = tokio::time::timeout(Duration::from_millis(200), events.recv()).await;
+                arrived.ok()?.ok().filter(|arrived| *arrived == event)
+            }
+        })
+        .await;
+        silence.send(()).unwrap();
+    }
+    while events.try_recv().is_ok() {}
+    listening.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

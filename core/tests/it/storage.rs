@@ -8,8 +8,8 @@ use retouch_core::{ImageId, db, images, janitor};
 use retouch_standins::testing::{Bucket, eventually, image, object_keys, user};
 use sqlx::{ConnectOptions, PgPool};
 use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+
+use crate::relay::relay;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -82,28 +82,6 @@ async fn a_multipart_upload_is_complete_and_a_dropped_one_leaves_nothing(pool: P
     .await;
     assert_eq!(bucket.unfinished_parts(), 0);
     assert!(matches!(bucket.storage.get("dropped").await, Err(StorageError::Missing(_))));
-}
-
-/// Relays connections to `server`. Returns the port, and what silences the connections that are open, without closing
-/// them, as a failover does.
-async fn relay(server: String) -> (u16, watch::Sender<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (silence, silenced) = watch::channel(());
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let (server, mut silenced) = (server.clone(), silenced.clone());
-            silenced.mark_unchanged();
-            tokio::spawn(async move {
-                let mut server = TcpStream::connect(server).await.unwrap();
-                tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
-                    _ = silenced.changed() => std::future::pending().await,
-                }
-            });
-        }
-    });
-    (port, silence)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
