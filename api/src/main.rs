@@ -16,7 +16,7 @@ use retouch_api::upkeep;
 use retouch_api::usecases::settle_payment;
 use retouch_api::webhooks::sender;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
-use retouch_core::storage::Storage;
+use retouch_core::storage::{Storage, claim_bucket};
 use retouch_core::{Clock, db, telemetry, with_causes};
 use retouch_heif::Support;
 use tokio::net::TcpListener;
@@ -31,7 +31,7 @@ const TASKS_GRACE: Duration = Duration::from_secs(10);
 enum Command {
     /// Serve the API and the page.
     Serve(Box<ApiConfig>),
-    /// Apply missing database migrations and create the bucket if it does not exist.
+    /// Apply missing database migrations, and create the bucket or check that it belongs to the database.
     Migrate {
         #[command(flatten)]
         database: DatabaseConfig,
@@ -112,7 +112,9 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
 async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::Result<()> {
     let pool = db::connected_pool(database).await.context("connecting to DATABASE_URL")?;
     db::migrate(&pool).await?;
-    Storage::new(storage).create_bucket().await
+    let storage = Storage::new(storage);
+    storage.create_bucket().await?;
+    Ok(claim_bucket(&pool, &storage).await?)
 }
 
 fn print_openapi() -> anyhow::Result<()> {

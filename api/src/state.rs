@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use retouch_core::db::{self, PgPool};
 use retouch_core::queue::{MAX_WAITING, Queue};
-use retouch_core::storage::Storage;
+use retouch_core::storage::{OwnerError, Storage, check_owner};
 use retouch_core::{Clock, UserId};
 use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
@@ -96,6 +96,20 @@ impl App {
     /// Creates the clients. Does not connect to anything.
     pub fn new(config: &ApiConfig, clock: Clock) -> anyhow::Result<Self> {
         Self::with_pool(config, clock, db::pool(&config.database).context("DATABASE_URL")?)
+    }
+
+    /// Returns true if the object store answers and the bucket does not belong to another database.
+    pub async fn storage_is_ready(&self) -> bool {
+        if self.storage.ping().await.is_err() {
+            return false;
+        }
+        match db::within(check_owner(&self.pool, &self.storage)).await {
+            Ok(()) | Err(OwnerError::Database(_)) => true,
+            Err(error) => {
+                tracing::error!("Not ready: {error}");
+                false
+            }
+        }
     }
 
     /// [`Self::new`] with an existing connection pool.

@@ -7,7 +7,7 @@
 //! | data left over from deleted accounts | every round |
 //! | prompts of jobs whose image or result was deleted | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
-//! | objects that no row refers to, after 24 hours | hourly, in one worker |
+//! | objects that no row refers to, 24 hours after they were found | hourly, in one worker |
 //! | unfinished uploads, after 24 hours | hourly, in one worker |
 //! | unpaid orders, which expire | hourly, in one worker |
 //! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly, in one worker |
@@ -16,7 +16,7 @@
 //! | identity hashes of deleted accounts, after 12 months | hourly, in one worker |
 //! | the text of payment messages that belong to no order, after 30 days | hourly, in one worker |
 //!
-//! Other messages of the payment provider are kept.
+//! Other messages of the payment provider are kept. No object is deleted from a bucket that belongs to another database.
 
 use std::time::Duration;
 
@@ -49,9 +49,9 @@ const BATCH: i64 = 32;
 const CONCURRENCY: usize = 8;
 /// How long a transaction may wait for the store: less than the server lets a transaction idle.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
-/// The minimum age of an orphan. The rows alone would be sufficient evidence; the day protects objects that a
-/// database restored from a backup does not know of.
-pub const ORPHAN_AGE: Duration = Duration::from_hours(24);
+/// How long an orphan is kept after it was found. The missing row would be sufficient evidence; but if the database was set
+/// back to an earlier moment, its operator may want to set it to a later one.
+pub const ORPHAN_GRACE: Duration = Duration::from_hours(24);
 /// The age at which an unfinished upload is aborted.
 const UPLOAD_HOURS: i32 = 24;
 /// How long jobs that left nothing behind are kept.
@@ -105,7 +105,9 @@ async fn run_orphans(pool: &PgPool, storage: &Storage) {
         interval.tick().await;
         match interrupted_after(ORPHANS_LIMIT, orphans(pool, storage)).await {
             Ok(None | Some(0)) => {}
-            Ok(Some(count)) => tracing::info!(count, "Found {count} orphans"),
+            Ok(Some(count)) => {
+                tracing::info!(count, "Found {count} orphans, which are deleted in a day");
+            }
             Err(error) => {
                 tracing::warn!(
                     "Could not look for orphans; retrying in the next hour: {}",
@@ -133,7 +135,7 @@ pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
         ("silent workers", interrupted_after(limit, workers::delete_silent(pool)).await.map(drop)),
         ("deleted accounts", interrupted_after(limit, accounts::erase_deleted(pool)).await),
         ("prompts", interrupted_after(limit, jobs::delete_prompts(pool)).await.map(drop)),
-        ("doomed objects", interrupted_after(limit, delete_doomed(pool, storage)).await.map(drop)),
+        ("doomed objects", interrupted_after(limit, delete_our_doomed(pool, storage)).await),
     ];
     let failures: Vec<_> = outcomes
         .into_iter()
@@ -183,13 +185,19 @@ pub async fn orphans(pool: &PgPool, storage: &Storage) -> anyhow::Result<Option<
         if !ORPHANS.is_due(pool, HOURLY_INTERVAL).await? {
             return anyhow::Ok(None);
         }
-        delete_orphans(pool, storage, ORPHAN_AGE).await.map(Some)
+        storage::claim_bucket(pool, storage).await?;
+        delete_orphans(pool, storage, ORPHAN_GRACE).await.map(Some)
     });
     Ok(search.await?.flatten())
 }
 
 fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
     Ok(usize::try_from(rows?)?)
+}
+
+async fn delete_our_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
+    storage::claim_bucket(pool, storage).await?;
+    delete_doomed(pool, storage).await.map(drop)
 }
 
 /// Deletes doomed objects and aborts unfinished uploads to their keys. Takes a key off the list without deleting its
@@ -262,19 +270,18 @@ async fn delete(
     Ok(uploads)
 }
 
-/// Lists the whole bucket and dooms our objects that no row refers to and that are older than `age`. Returns their
-/// number.
+/// Lists the whole bucket and dooms our objects that no row refers to, to be deleted after `grace`. Returns their number.
 pub async fn delete_orphans(
     pool: &PgPool,
     storage: &Storage,
-    age: Duration,
+    grace: Duration,
 ) -> anyhow::Result<usize> {
     let mut found = 0;
     for folder in storage::FOLDERS {
         let mut from = None;
         loop {
             let page = storage.page(folder, from, 1000).await?;
-            found += doom_orphans(pool, &page, age).await?;
+            found += doom_orphans(pool, &page, grace).await?;
             from = page.next;
             if from.is_none() {
                 break;
@@ -285,16 +292,9 @@ pub async fn delete_orphans(
 }
 
 /// Dooms the orphans of one page, however long ago it was listed. Returns their number.
-pub async fn doom_orphans(pool: &PgPool, page: &Page, age: Duration) -> anyhow::Result<usize> {
-    let newest = sqlx::query_scalar!(
-        r#"select now() - make_interval(secs => $1) as "time!""#,
-        age.as_secs_f64(),
-    )
-    .fetch_one(pool)
-    .await?;
-    let old = page.objects.iter().filter(|object| object.written_at <= newest);
-    let keys: Vec<String> = old.map(|object| object.key.clone()).collect();
+pub async fn doom_orphans(pool: &PgPool, page: &Page, grace: Duration) -> sqlx::Result<usize> {
+    let keys: Vec<String> = page.objects.iter().map(|object| object.key.clone()).collect();
     let orphans = storage::orphans(pool, &keys).await?;
-    storage::doom(&mut *pool.acquire().await?, &orphans).await?;
+    storage::doom_in(&mut *pool.acquire().await?, &orphans, grace).await?;
     Ok(orphans.len())
 }

@@ -28,11 +28,13 @@ use error::{Operation, failed, reason};
 
 mod error;
 mod listing;
+mod owner;
 mod upload;
 
 pub use error::StorageError;
 pub(crate) use listing::{FOLDERS, orphans, referenced, unknown};
 pub use listing::{ListedObject, Page};
+pub use owner::{OwnerError, check_owner, claim_bucket};
 pub use upload::Upload;
 pub(crate) use upload::{UnfinishedUpload, abort_stale, forget_uploads, unfinished_uploads};
 
@@ -62,6 +64,9 @@ fn timeouts(bytes: usize) -> TimeoutConfig {
 fn settings_for(bytes: usize) -> aws_sdk_s3::config::Builder {
     aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
 }
+
+/// The key of the mark, which names the database that the bucket belongs to.
+pub const MARK: &str = "installation";
 
 /// Returns the key of an uploaded image.
 pub fn image_key(image: ImageId) -> String {
@@ -293,15 +298,26 @@ impl Storage {
 /// Dooms objects: the janitor deletes them, unless a row refers to them. Objects that an image made from a result refers
 /// to are left out (migration 0035), so the caller deletes such an image first.
 pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
+    doom_in(conn, keys, Duration::ZERO).await
+}
+
+/// Like [`doom`]; the janitor deletes the objects after `delay`.
+pub(crate) async fn doom_in(
+    conn: &mut PgConnection,
+    keys: &[String],
+    delay: Duration,
+) -> sqlx::Result<()> {
     // A small picture is its own thumbnail, and one statement must not update a row twice.
     let keys: Vec<String> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     sqlx::query!(
         // A janitor that is about to take a key off the list, because a row refers to it, holds a lock on the row of the
         // list. The caller may be deleting just that row: the update waits for the janitor, and then inserts a new row. The
         // order prevents a deadlock of two that doom the same keys.
-        "insert into doomed_objects (object_key) select key from unnest($1::text[]) key order by key
+        "insert into doomed_objects (object_key, since)
+         select key, now() + $2 from unnest($1::text[]) key order by key
          on conflict (object_key) do update set since = doomed_objects.since",
         &keys,
+        db::interval(delay),
     )
     .execute(conn)
     .await

@@ -10,7 +10,7 @@ from common.config import REPO, load
 from common.console import line
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, expect, form, png, post, report_of, until
-from ops import backup, restore
+from ops import backup, restore, retouch_api
 from ops.bucket import Bucket
 from ops.database import Database
 
@@ -87,6 +87,9 @@ def restored(trial, settings, made):
     copy = Database(target, target.values["DATABASE_URL"])
     books = "select (select sum(amount) from ledger) = (select sum(credits) from users)"
     expect(copy.sql(books) == "t", "Balances are the sums of their ledger entries", copy.sql("select sum(credits) from users"))
+    # As on a node where nobody changed the bucket.
+    status, output = retouch_api.run(load({**target.values, "S3_BUCKET": settings.values["S3_BUCKET"]}), "migrate")
+    expect(status != 0 and "pictures of another database" in output, "The old bucket is refused", output)
     refused = subprocess.run(
         [REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True
     )

@@ -15,6 +15,10 @@ from .bucket import Bucket
 
 # Shown to the owner of a job whose image was deleted.
 REASON = "The picture had been deleted. You have not been charged."
+# A process that still uses the old bucket then sees that it belongs to another database. Versions before 0.2 have no id.
+NEW_ID = """do $$ begin
+    if to_regclass('installation') is not null then update installation set id = gen_random_uuid(); end if;
+end $$"""
 DELETIONS = "repeat the deletions since the backup (docs/backup.md, step 5)"
 
 
@@ -75,6 +79,7 @@ def restore(settings, backup, objects):
     require_empty(database, bucket)
     with step("Restoring the database"):
         database.restore(backup / "database.dump")
+        database.sql(NEW_ID)
         database.sql("analyze")
     delete_gone(settings, database, json.loads((backup / "backup.json").read_text())["gone"])
     keys = sorted(database.keys() & objects.keys())

@@ -77,12 +77,13 @@ pub const fn first_attempt(job: JobId, worker: WorkerId) -> Attempt {
     Attempt { job, worker, number: 1 }
 }
 
-/// Returns the keys of all objects, in order.
+/// Returns the keys of all objects except the bucket's mark, in order.
 pub async fn object_keys(storage: &Storage) -> Vec<String> {
     let (mut keys, mut from) = (Vec::new(), None);
     loop {
         let page = storage.page("", from, 1000).await.expect("listed");
-        keys.extend(page.objects.into_iter().map(|object| object.key));
+        let found = page.objects.into_iter().map(|object| object.key);
+        keys.extend(found.filter(|key| key != storage::MARK));
         from = page.next;
         if from.is_none() {
             return keys;

@@ -9,8 +9,8 @@ use bytes::BytesMut;
 use clap::{Args, Subcommand};
 use futures::{StreamExt, TryStreamExt, stream};
 use retouch_core::config::StorageConfig;
-use retouch_core::db::PgPool;
-use retouch_core::storage::{Storage, StorageError};
+use retouch_core::db::{self, PgPool};
+use retouch_core::storage::{Storage, StorageError, claim_bucket};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -198,6 +198,10 @@ async fn upload(
 ) -> anyhow::Result<Answer> {
     let entries: Vec<Entry> = lines.iter().map(|line| entry(line)).collect::<Result<_, _>>()?;
     storage.create_bucket().await?;
+    // `migrate` claims the bucket for a database that was restored from an older version.
+    if db::missing_migrations(pool).await? == 0 {
+        claim_bucket(pool, storage).await?;
+    }
     let copies = stream::iter(&entries).map(async |entry| {
         let uploaded = upload_one(storage, pool, folder, entry).await;
         uploaded.with_context(|| format!("copying {}", entry.key))

@@ -76,18 +76,18 @@ pub async fn readyz(
     // Names, versions, and paths would help an attacker.
     let shows_details = is_private(address);
     let (postgres, redis, storage) =
-        tokio::join!(db::check(&app.pool), app.queue.ping(), app.storage.ping());
+        tokio::join!(db::check(&app.pool), app.queue.ping(), app.storage_is_ready());
     let workers = match postgres {
         _ if !shows_details => None,
         Ok(()) => Some(db::within(workers::live(&app.pool)).await.unwrap_or_default()),
         Err(_) => Some(Vec::new()),
     };
-    let ready = postgres.is_ok() && redis.is_ok() && storage.is_ok();
+    let ready = postgres.is_ok() && redis.is_ok() && storage;
     let readiness = Readiness {
         ready,
         postgres: postgres.is_ok(),
         redis: redis.is_ok(),
-        storage: storage.is_ok(),
+        storage,
         identity_keys: app.authenticator.is_ready().await,
         credentials_problem: app.credentials.problem(app.clock.now()).filter(|_| shows_details),
         workers: workers.map(|workers| workers.into_iter().map(view).collect()),

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::{Method, StatusCode};
 use chrono::Duration;
+use retouch_core::storage;
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -201,4 +202,13 @@ async fn readiness_reports_unavailable_dependencies(pool: PgPool) {
         (&not_ready.json()["storage"], &not_ready.json()["redis"]),
         (&false.into(), &true.into())
     );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_api_with_the_bucket_of_another_database_is_not_ready(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    app.bucket.storage.put(storage::MARK, "text/plain", b"another".to_vec().into()).await.unwrap();
+    let not_ready = app.get("/readyz").send().await;
+    assert_eq!(not_ready.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(not_ready.json()["storage"], false);
 }

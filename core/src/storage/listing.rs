@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::Storage;
 use super::error::{Operation, StorageError, failed};
+use super::{MARK, Storage};
 
 /// The prefixes of our keys.
 pub(crate) const FOLDERS: [&str; 2] = ["images/", "results/"];
@@ -66,7 +66,7 @@ impl Storage {
 }
 
 /// Returns the id of the image or job in `key`; `None` if the key is not ours.
-fn id_in(key: &str) -> Option<Uuid> {
+pub(super) fn id_in(key: &str) -> Option<Uuid> {
     let (folder, rest) = key.split_at_checked(key.find('/')? + 1)?;
     let (id, _) = rest.split_once('/')?;
     FOLDERS.contains(&folder).then(|| id.parse().ok())?
@@ -119,7 +119,7 @@ pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<
 /// Like [`orphans`], including keys that are not ours.
 pub(crate) async fn unknown(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<String>> {
     let mut unknown = orphans(pool, keys).await?;
-    unknown.extend(keys.iter().filter(|key| id_in(key).is_none()).cloned());
+    unknown.extend(keys.iter().filter(|key| id_in(key).is_none() && *key != MARK).cloned());
     Ok(unknown)
 }
 

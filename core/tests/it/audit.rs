@@ -250,7 +250,7 @@ async fn differences_between_the_bucket_and_the_rows_are_found(pool: PgPool) {
     }
     let missing = storage::result_thumbnail_key(job, 1);
     bucket.storage.delete(&missing).await.unwrap();
-    let young = audit::objects(&pool, &bucket.storage, janitor::ORPHAN_AGE).await.unwrap();
+    let young = audit::objects(&pool, &bucket.storage, janitor::ORPHAN_GRACE).await.unwrap();
     assert_eq!(young.findings, [Finding::MissingObject { key: missing.clone() }]);
     let mut found = audit::objects(&pool, &bucket.storage, NO_AGE).await.unwrap().findings;
     found.sort_by_key(ToString::to_string);

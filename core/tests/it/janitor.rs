@@ -20,7 +20,7 @@ use retouch_standins::testing::{
 use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
-const NO_AGE: Duration = Duration::ZERO;
+const NO_GRACE: Duration = Duration::ZERO;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn run(owner: UserId, image: ImageId, tier: Tier) -> NewJob {
@@ -111,14 +111,25 @@ async fn only_our_own_old_unreferenced_objects_are_orphans(pool: PgPool) {
     put(storage, &keys_of(stray)).await;
     put(storage, &["images/readme.txt".into(), "backup/1/original".into()]).await;
 
-    assert_eq!(janitor::delete_orphans(&pool, storage, janitor::ORPHAN_AGE).await.unwrap(), 0);
     let before = object_keys(storage).await;
-    assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 4);
+    assert_eq!(janitor::delete_orphans(&pool, storage, janitor::ORPHAN_GRACE).await.unwrap(), 4);
+    assert_eq!(
+        janitor::delete_doomed(&pool, storage).await.unwrap(),
+        0,
+        "their operator has a day"
+    );
+    assert_eq!(object_keys(storage).await, before);
+    sqlx::query(
+        "update doomed_objects set since = since - interval '24 hours' where not is_announced",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
     assert_eq!(janitor::delete_doomed(&pool, storage).await.unwrap(), 4);
     let orphans = [keys_of_attempt(cancelled, 1), keys_of(stray)].concat();
     let left: Vec<_> = before.into_iter().filter(|key| !orphans.contains(key)).collect();
     assert_eq!(object_keys(storage).await, left);
-    assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 0);
+    assert_eq!(janitor::delete_orphans(&pool, storage, NO_GRACE).await.unwrap(), 0);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -130,7 +141,7 @@ async fn all_pages_of_a_bucket_are_searched(pool: PgPool) {
     let (mut from, mut pages, mut found) = (None, 0, 0);
     loop {
         let page = bucket.storage.page("images/", from, 3).await.unwrap();
-        found += janitor::doom_orphans(&pool, &page, NO_AGE).await.unwrap();
+        found += janitor::doom_orphans(&pool, &page, NO_GRACE).await.unwrap();
         pages += 1;
         from = page.next;
         if from.is_none() {
@@ -289,6 +300,7 @@ async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
     execute(&pool, "update orders set created_at = now() - interval '26 hours'").await;
+    storage::claim_bucket(&pool, &bucket.storage).await.unwrap();
     put(&bucket.storage, &keys_of(ImageId::new())).await;
     let processes = (0..8).map(|_| {
         let (pool, storage) = (pool.clone(), bucket.storage.clone());
@@ -301,7 +313,7 @@ async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
     assert_eq!(ran, 1);
     let order = orders::owned(&pool, ada, order).await.unwrap().unwrap();
     assert_eq!(order.status, OrderStatus::Expired);
-    assert_eq!(janitor::orphans(&pool, &bucket.storage).await.unwrap(), Some(0), "too young");
+    assert_eq!(janitor::orphans(&pool, &bucket.storage).await.unwrap(), Some(2));
     assert_eq!(janitor::orphans(&pool, &bucket.storage).await.unwrap(), None, "not due");
     assert_eq!(object_keys(&bucket.storage).await.len(), 2);
     execute(&pool, "update chores set begun_at = begun_at - interval '61 minutes'").await;
@@ -355,7 +367,7 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
         let (pool, storage) = (pool.clone(), bucket.storage.clone());
         tokio::spawn(async move {
             for _ in 0..15 {
-                janitor::delete_orphans(&pool, &storage, NO_AGE).await.unwrap();
+                janitor::delete_orphans(&pool, &storage, NO_GRACE).await.unwrap();
                 janitor::delete_doomed(&pool, &storage).await.unwrap();
             }
         })
@@ -363,7 +375,7 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     for task in janitors.collect::<Vec<_>>().into_iter().chain(uploads) {
         task.await.unwrap();
     }
-    assert_eq!(audit::objects(&pool, &bucket.storage, NO_AGE).await.unwrap().findings, []);
+    assert_eq!(audit::objects(&pool, &bucket.storage, NO_GRACE).await.unwrap().findings, []);
     two_hours_later(&pool).await;
     janitor::delete_doomed(&pool, &bucket.storage).await.unwrap();
     let kept = images::list(&pool, ada, None, 1000).await.unwrap().len();

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod audit;
+mod bucket_owner;
 mod credits;
 mod janitor;
 mod jobs;

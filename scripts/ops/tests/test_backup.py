@@ -240,6 +240,12 @@ class BackupTest(unittest.TestCase):
         select = "select row_to_json(users) as one from users union all select row_to_json(images) from images"
         self.assertEqual(self.target.rows(select), self.database.rows(select))
         self.assertEqual(self.target.sql("select credits from users"), "20")
+        identify = "select id from installation"
+        self.assertNotEqual(self.target.sql(identify), self.database.sql(identify))
+
+    def test_a_backup_from_before_databases_had_an_id_restores(self):
+        self.database.sql("drop table installation")
+        self.assertEqual(self.restore(self.back_up()[0]), 0)
 
     def test_a_backup_restores_on_an_older_server(self):
         with older_server() as address:

@@ -94,7 +94,7 @@ impl Serve {
         // A stopping process loads no more models.
         let stopping = stop.clone();
         tokio::spawn(async move { stopping.run_until_cancelled(watcher).await });
-        tokio::spawn(storage_probe.clone().run(storage.clone(), stop.clone()));
+        tokio::spawn(storage_probe.clone().run(pool.clone(), storage.clone(), stop.clone()));
         let sweeper = Sweeper {
             pool: pool.clone(),
             queue: queue.clone(),

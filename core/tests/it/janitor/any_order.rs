@@ -180,7 +180,7 @@ impl<'a> World<'a> {
             // The listing may be out of date by now.
             Step::DoomOrphans => {
                 for page in std::mem::take(&mut self.listed) {
-                    janitor::doom_orphans(pool, &page, NO_AGE).await.unwrap();
+                    janitor::doom_orphans(pool, &page, NO_GRACE).await.unwrap();
                 }
             }
             Step::DeleteDoomed => drop(janitor::delete_doomed(pool, self.storage).await.unwrap()),

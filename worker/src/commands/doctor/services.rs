@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
-use retouch_core::db;
+use retouch_core::db::{self, PgPool};
 use retouch_core::queue::Queue;
-use retouch_core::storage::Storage;
+use retouch_core::storage::{OwnerError, Storage, check_owner};
 use retouch_core::with_causes;
 
 use super::finding::Finding;
@@ -43,18 +43,23 @@ pub struct Addresses {
     s3_secret_access_key: Option<Secret>,
 }
 
+impl Addresses {
+    /// Connects to the database; `None` without its URL.
+    async fn database_pool(&self) -> Option<anyhow::Result<PgPool>> {
+        let database_url = self.database_url.clone()?;
+        Some(db::connected_pool(&DatabaseConfig { database_url, database_connections: 1 }).await)
+    }
+}
+
 pub async fn check(addresses: &Addresses) -> Vec<Finding> {
     vec![postgres(addresses).await, redis(addresses).await, store(addresses).await]
 }
 
 async fn postgres(addresses: &Addresses) -> Finding {
-    let Some(url) = addresses.database_url.clone() else {
-        return Finding::note("Postgres was not checked, because DATABASE_URL is not set");
-    };
-    let config = DatabaseConfig { database_url: url, database_connections: 1 };
-    let pool = match db::connected_pool(&config).await {
-        Ok(pool) => pool,
-        Err(error) => {
+    let pool = match addresses.database_pool().await {
+        None => return Finding::note("Postgres was not checked, because DATABASE_URL is not set"),
+        Some(Ok(pool)) => pool,
+        Some(Err(error)) => {
             return Finding::bad(
                 format!("Postgres: {}", with_causes(error.as_ref())),
                 POSTGRES_ADVICE,
@@ -104,15 +109,19 @@ async fn store(addresses: &Addresses) -> Finding {
         s3_secret_access_key: secret.clone(),
         s3_public_endpoint: None,
     });
-    match in_time(storage.ping()).await {
-        Ok(()) => {
-            Finding::good(format!("the object store answers; bucket {}", addresses.s3_bucket))
-        }
-        Err(error) => Finding::bad(
+    if let Err(error) = in_time(storage.ping()).await {
+        return Finding::bad(
             format!("bucket {}: {error}", addresses.s3_bucket),
             "check S3_ENDPOINT, S3_BUCKET and the keys; `retouch-api migrate` creates a missing bucket",
-        ),
+        );
     }
+    if let Some(Ok(pool)) = addresses.database_pool().await
+        && let Ok(Err(error @ OwnerError::Foreign(_))) =
+            tokio::time::timeout(TIMEOUT, check_owner(&pool, &storage)).await
+    {
+        return Finding::bad(error.to_string(), "correct the setting that is wrong");
+    }
+    Finding::good(format!("the object store answers; bucket {}", addresses.s3_bucket))
 }
 
 async fn in_time<T, E: std::fmt::Display>(

@@ -9,7 +9,7 @@ use retouch_credentials::Credentials;
 use retouch_inference::registry::{Problem, Registry};
 use tokio::sync::watch;
 
-use crate::storage_probe::StorageProbe;
+use crate::storage_probe::{BucketState, StorageProbe};
 
 /// How often the certificate of Content Credentials is checked.
 const CREDENTIALS_INTERVAL: Duration = Duration::from_hours(1);
@@ -30,11 +30,19 @@ impl State {
             step: step.as_str().to_owned(),
             reason,
         };
-        let storage = (!self.storage.is_available()).then(|| WorkerProblem {
+        let reason = match self.storage.state() {
+            BucketState::Available => None,
+            BucketState::Unavailable => Some(
+                "The object store is unavailable. This worker claims no jobs until it is back.",
+            ),
+            BucketState::Foreign => Some(
+                "The bucket belongs to another database. This worker claims no jobs. Check S3_BUCKET and DATABASE_URL.",
+            ),
+        };
+        let storage = reason.map(|reason| WorkerProblem {
             model: OBJECT_STORE.into(),
             step: "storage".into(),
-            reason: "The object store is unavailable. This worker claims no jobs until it is back."
-                .into(),
+            reason: reason.into(),
         });
         let signing = self.credentials.problem(Clock::system().now()).map(|reason| WorkerProblem {
             model: CONTENT_CREDENTIALS.into(),
