@@ -1,6 +1,6 @@
 //! The API's Prometheus metrics: requests, dependencies, the queue, the ledger, workers and the audit.
 
-mod workers;
+mod worker_gauges;
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,11 @@ use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
 use retouch_core::credits::{self, LedgerKind};
+use retouch_core::workers::{self, CONTENT_CREDENTIALS};
 use retouch_core::{audit, db, jobs};
 
 use crate::state::App;
-use workers::WorkerGauges;
+use worker_gauges::WorkerGauges;
 
 /// How long the exporter shows a gauge that is not set again. Only those of workers that are gone are not: [`watch`] sets
 /// all others at least once a minute.
@@ -19,6 +20,8 @@ pub const GAUGE_TIMEOUT: Duration = Duration::from_hours(24);
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How often the ledger's gauges are updated and one process checks whether an audit is due.
 const BOOKS_INTERVAL: Duration = Duration::from_mins(1);
+/// How long adding up the ledger, or an audit, may take: a silent connection must not stop the gauges.
+const BOOKS_LIMIT: Duration = Duration::from_mins(30);
 
 /// Measures a request under its route; raw paths would create a time series per image.
 pub async fn measure_request(route: MatchedPath, request: Request, next: Next) -> Response {
@@ -39,11 +42,11 @@ pub async fn watch(app: App) {
 
 async fn watch_queue(app: &App) {
     let mut interval = tokio::time::interval(INTERVAL);
-    let mut workers = WorkerGauges::default();
+    let mut gauges = WorkerGauges::default();
     loop {
         interval.tick().await;
         update_dependencies(app).await;
-        if let Err(error) = update_queue(app, &mut workers).await {
+        if let Err(error) = update_queue(app, &mut gauges).await {
             tracing::debug!(%error, "Could not read the queue");
         }
     }
@@ -62,21 +65,26 @@ async fn watch_books(app: &App) {
     }
 }
 
-async fn update_queue(app: &App, workers: &mut WorkerGauges) -> Result<(), db::DatabaseError> {
-    for depth in jobs::queue_depths(&app.pool).await? {
+async fn update_queue(app: &App, gauges: &mut WorkerGauges) -> Result<(), db::DatabaseError> {
+    for depth in db::within(jobs::queue_depths(&app.pool)).await? {
         let (tool, tier) = (depth.class.tool.as_str(), depth.class.tier.as_str());
         metrics::gauge!("retouch_queue_jobs", "tool" => tool, "tier" => tier)
             .set(depth.waiting as f64);
         metrics::gauge!("retouch_queue_oldest_seconds", "tool" => tool, "tier" => tier)
             .set(depth.oldest_secs);
     }
-    workers.update(&retouch_core::workers::live(&app.pool).await?);
+    let live = db::within(workers::live(&app.pool)).await?;
+    gauges.update(&live);
+    let of_workers = live.iter().flat_map(|worker| &worker.problems);
+    let is_problem = app.credentials.problem(app.clock.now()).is_some()
+        || of_workers.into_iter().any(|problem| problem.model == CONTENT_CREDENTIALS);
+    metrics::gauge!("retouch_credentials_problem").set(f64::from(u8::from(is_problem)));
     Ok(())
 }
 
 async fn update_ledger(app: &App) -> Result<(), db::DatabaseError> {
-    credits::add_up(&app.pool).await?;
-    let mut sums = credits::sums_by_kind(&app.pool).await?;
+    db::within_time(BOOKS_LIMIT, credits::add_up(&app.pool)).await?;
+    let mut sums = db::within(credits::sums_by_kind(&app.pool)).await?;
     // An operator's first grant must show as an increase.
     if sums.iter().all(|(kind, _)| kind != LedgerKind::Admin.as_str()) {
         sums.push((LedgerKind::Admin.as_str().to_owned(), 0));
@@ -89,9 +97,8 @@ async fn update_ledger(app: &App) -> Result<(), db::DatabaseError> {
 
 async fn update_dependencies(app: &App) {
     let (postgres, redis, storage) =
-        tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());
-    let all =
-        [("postgres", postgres.is_ok()), ("redis", redis.is_ok()), ("storage", storage.is_ok())];
+        tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage_is_ready());
+    let all = [("postgres", postgres.is_ok()), ("redis", redis.is_ok()), ("storage", storage)];
     for (dependency, is_up) in all {
         metrics::gauge!("retouch_dependency_up", "dependency" => dependency)
             .set(f64::from(u8::from(is_up)));
@@ -100,10 +107,11 @@ async fn update_dependencies(app: &App) {
 
 /// Audits the books and logs every finding, if it is this process's turn. Every process reports the last audit.
 async fn update_audit(app: &App) -> Result<(), db::DatabaseError> {
-    for finding in audit::hourly(&app.pool).await?.unwrap_or_default() {
+    let audit = db::within_time(BOOKS_LIMIT, audit::hourly(&app.pool)).await?;
+    for finding in audit.unwrap_or_default() {
         tracing::error!("Audit: {finding}");
     }
-    if let Some((finished_at, findings)) = audit::last(&app.pool).await? {
+    if let Some((finished_at, findings)) = db::within(audit::last(&app.pool)).await? {
         metrics::gauge!("retouch_audit_findings").set(findings as f64);
         metrics::gauge!("retouch_audit_finished_seconds").set(finished_at.timestamp() as f64);
     }

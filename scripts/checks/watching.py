@@ -22,6 +22,8 @@ METRICS = REPO / "docs" / "metrics.md"
 # Metrics of other programs, and their labels.
 FOREIGN = {
     "up": ("gauge", set()),
+    "node_filesystem_avail_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
+    "node_filesystem_size_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
     "DCGM_FI_DEV_GPU_UTIL": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_FB_USED": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_FB_FREE": ("gauge", {"gpu", "Hostname", "modelName"}),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use retouch_core::UserId;
+use retouch_core::db;
 use retouch_core::orders::{self, OrderStatus, Outcome};
 
 use crate::error::ApiError;
@@ -126,10 +127,13 @@ pub async fn watch_payments(app: App) {
 /// Retrieves and settles the payments that are due for a check.
 pub async fn check_pending_payments(app: &App, payments: &Payments) -> anyhow::Result<()> {
     loop {
-        let due = orders::due_for_check(&app.pool, CHECK_LIMIT).await?;
+        let due = db::within(orders::due_for_check(&app.pool, CHECK_LIMIT)).await?;
         for session in &due {
             match payments.retrieve(session).await {
-                Ok(state) => count("question", orders::settle(&app.pool, &state.payment).await?),
+                Ok(state) => {
+                    let settling = orders::settle(&app.pool, &state.payment);
+                    count("question", db::within(settling).await?);
+                }
                 Err(PaymentsError::Unavailable(why)) => anyhow::bail!(why),
                 Err(error) => tracing::warn!("Could not check a payment: {error}"),
             }
