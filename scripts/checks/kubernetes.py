@@ -24,6 +24,8 @@ SECRET_KEYS = {
     *("database_url", "redis_url", "s3_access_key_id", "s3_secret_access_key", "url_secret"),
     *("credentials_chain", "credentials_key", "stripe_secret_key", "stripe_webhook_secret"),
 }
+# DRAIN_TIMEOUT, TASKS_GRACE and FLUSH_TIMEOUT of the API, in seconds.
+API_STOP = 28
 DEVICES = {"cpu": "cpu", "gpu": "cuda", "mig": "cuda"}
 
 
@@ -55,7 +57,7 @@ def wrong(objects, device):
     for pod_of in (one for one in objects if one["kind"] in ("Deployment", "Job")):
         findings += wrong_pods(pod_of, objects)
     findings += wrong_selectors(objects)
-    findings += wrong_worker(objects, device)
+    findings += wrong_worker(objects, device) + wrong_api(objects)
     return findings + wrong_scaling(objects)
 
 
@@ -174,6 +176,15 @@ def wrong_worker(objects, device):
     if spec["terminationGracePeriodSeconds"] <= drain + 5:
         findings.append(f"retouch-worker: it is killed after {spec['terminationGracePeriodSeconds']} s, but needs {drain} s to drain and 5 s more")
     return findings
+
+
+def wrong_api(objects):
+    """Checks that the API has time to stop."""
+    spec = deployment(objects, "retouch-api")["spec"]["template"]["spec"]
+    needed = spec["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] + API_STOP
+    if spec["terminationGracePeriodSeconds"] <= needed:
+        return [f"retouch-api: it is killed after {spec['terminationGracePeriodSeconds']} s, but may need {needed} s to stop"]
+    return []
 
 
 def wrong_scaling(objects):
