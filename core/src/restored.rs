@@ -65,7 +65,8 @@ async fn images(
     while let Some((first, last)) = pages.next(pool).await? {
         let here = sqlx::query!(
             r#"select id as "id: ImageId", owner_id as "owner!: UserId" from images
-               where id > $1 and id <= $2 and created_at <= $3 and owner_id <> all($4) order by id"#,
+               where id > $1 and id <= $2 and created_at <= $3 and owner_id is not null and owner_id <> all($4)
+               order by id"#,
             first,
             last,
             until,
@@ -100,7 +101,8 @@ async fn results(
     while let Some((first, last)) = pages.next(pool).await? {
         let here = sqlx::query!(
             r#"select id as "id: ResultId", owner_id as "owner!: UserId", tool as "tool: ToolName" from results
-               where id > $1 and id <= $2 and created_at <= $3 and image_id <> all($4) and owner_id <> all($5)
+               where id > $1 and id <= $2 and created_at <= $3 and image_id <> all($4)
+                 and owner_id is not null and owner_id <> all($5)
                order by id"#,
             first,
             last,

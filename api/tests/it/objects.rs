@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use bytes::Bytes;
-use retouch_core::storage::Storage;
+use retouch_core::ImageId;
+use retouch_core::storage::{MARK, Storage, image_key};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, PgPool};
 use tempfile::TempDir;
@@ -80,7 +81,7 @@ async fn objects_are_copied_to_a_folder_and_into_another_bucket(pool: PgPool) {
     assert_eq!(answer(&objects(&app, "restored", &["list"], "")), json!([]), "no such bucket");
     let uploaded = answer(&objects(&app, "restored", &["upload", folder_of(&folder)], &lines));
     assert_eq!(uploaded, json!({"objects": 2}));
-    let keys = json!(["images/1/original", "results/2/1.png"]);
+    let keys = json!(["images/1/original", MARK, "results/2/1.png"]);
     assert_eq!(answer(&objects(&app, "restored", &["list"], "")), keys);
     let some = ["list", "--prefix", "results/", "--limit", "1"];
     assert_eq!(answer(&objects(&app, "restored", &some, "")), json!(["results/2/1.png"]));
@@ -92,6 +93,13 @@ async fn objects_are_copied_to_a_folder_and_into_another_bucket(pool: PgPool) {
     let object = restored.open("images/1/original", None).await.unwrap();
     assert_eq!(object.content_type.as_deref(), Some("image/jpeg"));
     assert_eq!(restored.get("results/2/1.png").await.unwrap(), large);
+
+    // The lost database had another id.
+    let key = image_key(ImageId::new());
+    restored.put(&key, "image/png", BODY.into()).await.unwrap();
+    sqlx::query("update installation set id = gen_random_uuid()").execute(&app.pool).await.unwrap();
+    let refused = error(&objects(&app, "restored", &["upload", folder_of(&folder)], &lines));
+    assert!(refused.contains("pictures of another database"), "{refused}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -104,7 +112,7 @@ async fn damaged_files_and_keys_outside_of_the_folder_are_rejected(pool: PgPool)
     let upload = ["upload", folder_of(&folder)];
     let damaged = error(&objects(&app, "test", &upload, &line));
     assert!(damaged.contains("copying images/1/original: its file is damaged"), "{damaged}");
-    assert_eq!(answer(&objects(&app, "test", &["list"], "")), json!([]));
+    assert_eq!(answer(&objects(&app, "test", &["list"], "")), json!([MARK]));
 
     let outside = error(&objects(&app, "test", &["download", folder_of(&folder)], "../secret\n"));
     assert!(outside.contains("is not a path inside of the folder"), "{outside}");

@@ -27,9 +27,10 @@ pub async fn delete_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx:
     let mut tx = db::begin(pool).await?;
     // No job can be submitted for the images meanwhile.
     users::lock(&mut tx, owner).await?;
+    // In the order of their ids, as everywhere: the expiry of a picture also changes the images made from it, which are younger.
     let images = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images where id = any($1) and owner_id = $2
-           order by created_at desc, id for update"#,
+           order by id for update"#,
         &ids,
         owner.uuid(),
     )
@@ -51,7 +52,9 @@ pub(crate) async fn delete_some(
     limit: i64,
 ) -> sqlx::Result<i64> {
     let some = sqlx::query_scalar!(
-        r#"select id as "id: ImageId" from images where owner_id = $1 order by created_at desc limit $2 for update"#,
+        r#"select id as "id: ImageId" from images
+           where id in (select id from images where owner_id = $1 order by created_at desc limit $2)
+           order by id for update"#,
         owner.uuid(),
         limit,
     )

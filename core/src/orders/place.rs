@@ -121,7 +121,7 @@ async fn latest_of_many(
 }
 
 /// Records the checkout page of an order, and returns its address. The first page wins: a later one is forgotten, and the
-/// address of the first returned. Returns `None` if the buyer's account was deleted meanwhile: the page must be closed.
+/// address of the first returned. An order that the provider had refused before is open again. Returns `None` if the buyer's account was deleted meanwhile: the page must be closed.
 pub async fn attach_session(
     pool: &PgPool,
     order: &Order,
@@ -133,6 +133,7 @@ pub async fn attach_session(
     let is_active = users::lock(&mut tx, order.user).await?;
     let url = sqlx::query_scalar!(
         "update orders set session = coalesce(session, $2),
+                           status = case when status = 'failed' and session is null then 'open' else status end,
                            checkout_url = case when $4 then coalesce(checkout_url, $3) end
          where id = $1 returning checkout_url",
         order.id.uuid(),

@@ -155,11 +155,17 @@ async fn balance(
         (false, false) => "paid",
     };
     sqlx::query!(
-        // The clock, not the start of the transaction: it has waited for holds. Credits that runs do not hold now were spent.
+        // The clock, not the start of the transaction: it has waited for holds. Credits that runs do not hold now were spent, and
+        // so were those of an earlier reversal that its runs hold no more.
         "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4,
                            missing_since = case when $3 > 0 then clock_timestamp() else missing_since end,
                            credits_held = least(
-                               credits_held + greatest($3, 0), credits_missing + $3,
+                               least(credits_held, (
+                                   select coalesce(sum(cost), 0)::integer from jobs j
+                                   where j.owner_id = orders.user_id and j.state in ('queued', 'running')
+                                     and j.created_at < orders.missing_since
+                               )) + greatest($3, 0),
+                               credits_missing + $3,
                                (select reserved from users where id = orders.user_id)
                            )
          where id = $1",

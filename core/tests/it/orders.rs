@@ -1,16 +1,20 @@
 //! The life of an order: messages in any number and order grant its credits once.
 
+use std::time::Duration;
+
 use futures::future::join_all;
-use retouch_catalog::{Factor, Tier, Tool};
+use retouch_catalog::{Factor, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
-use retouch_core::jobs::{self, NewJob};
+use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::orders::{
     self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
     Reversal, ReversalEvent,
 };
-use retouch_core::{UserId, accounts, credits};
-use retouch_standins::testing::{ISSUER, adjust, image, sign_in, user, wait_for_locks};
+use retouch_core::{UserId, WorkerId, accounts, credits};
+use retouch_standins::testing::{
+    ISSUER, adjust, first_attempt, image, new_result, sign_in, user, wait_for_locks,
+};
 use sqlx::PgPool;
 
 /// Places an order of 55 credits for $5 and records a checkout page.
@@ -267,6 +271,49 @@ async fn a_run_pays_back_what_it_held_and_not_what_was_spent_before(pool: PgPool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_second_refund_takes_nothing_that_runs_have_spent_since_the_first(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    let run = async || {
+        let new = NewJob {
+            owner: Some(ada),
+            image: image(&pool, None, ada, b"x").await,
+            tool: Tool::RemoveBackground,
+            tier: Tier::Paid,
+            idempotency_key: None,
+            fix: None,
+            queue_limit: None,
+        };
+        jobs::submit(&pool, &new).await.unwrap().into_job().id
+    };
+    // Two runs hold the last ten credits during the first refund, and then spend them.
+    adjust(&pool, ada, -65).await;
+    run().await;
+    run().await;
+    receive(&pool, "evt_1", refunded(&order, 250)).await;
+    let worker = WorkerId::new();
+    let class = JobClass { tool: ToolName::RemoveBackground, tier: Tier::Paid };
+    for _ in 0..2 {
+        let lease = Duration::from_mins(1);
+        let claimed = jobs::claim(&pool, worker, &[class], &[], Isolation::Shared, lease).await;
+        let job = claimed.unwrap().unwrap().id;
+        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
+    }
+    assert_eq!(credits_of(&pool, "ada").await, 0);
+
+    adjust(&pool, ada, 20).await;
+    let held = [run().await, run().await, run().await, run().await];
+    // Six more, which these runs hold.
+    receive(&pool, "evt_2", refunded(&order, 300)).await;
+    for job in held {
+        assert!(jobs::cancel(&pool, job).await.unwrap());
+    }
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 6));
+    assert_eq!(credits_of(&pool, "ada").await, 14);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn runs_after_a_refund_owe_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
@@ -344,6 +391,23 @@ async fn a_refund_before_a_payment_that_grants_nothing_settles_it(pool: PgPool) 
     assert_eq!(audit::books(&pool).await.unwrap(), []);
     assert_eq!(receive(&pool, "evt_5", late).await, Outcome::Noted);
     assert_eq!(summary(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_order_that_the_provider_had_refused_is_open_again_with_its_page(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let place = || orders::place(&pool, ada, &PACKS[1], Some("key"));
+    let order = place().await.unwrap();
+    orders::refuse(&pool, order.id).await.unwrap();
+    let again = place().await.unwrap();
+    assert_eq!((again.id, again.status), (order.id, OrderStatus::Failed));
+    orders::attach_session(&pool, &again, "cs_again", "https://pay.test/").await.unwrap();
+    assert_eq!(summary(&pool, &order).await.0, OrderStatus::Open);
+    sqlx::query("update orders set next_check_at = now() - interval '1 second'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), ["cs_again"]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

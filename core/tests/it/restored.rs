@@ -58,6 +58,14 @@ async fn what_people_had_deleted_since_the_backup_is_found(pool: PgPool) {
     image(&pool, None, bob, b"of a deleted account").await;
     let lost = other_database(&pool).await;
     copy(&pool, &lost).await;
+    // Of a visitor, and expired since the backup.
+    let expired = image(&pool, None, bob, b"of a visitor").await;
+    sqlx::query("update images set owner_id = null, visitor = 'somebody', expires_at = now(), created_at = now() - interval '1 hour' where id = $1")
+        .bind(expired.uuid())
+        .execute(&pool)
+        .await
+        .unwrap();
+    sqlx::query("update reachability set seen_at = now()").execute(&lost).await.unwrap();
     assert_eq!(brought_back(&pool, &lost).await.unwrap(), BroughtBack::default());
 
     images::delete(&lost, ada, deleted).await.unwrap().unwrap();

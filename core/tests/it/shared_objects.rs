@@ -10,9 +10,9 @@ use retouch_core::results::{self, NewResult};
 use retouch_core::storage::{self, Storage};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
 use retouch_standins::testing::{
-    Bucket, always_reachable, first_attempt, image, new_result, object_keys, user,
+    Bucket, always_reachable, first_attempt, image, new_result, object_keys, user, wait_for_locks,
 };
-use sqlx::PgPool;
+use sqlx::{Acquire, PgPool};
 
 fn keys_of(job: JobId) -> [String; 3] {
     [
@@ -266,4 +266,30 @@ async fn an_image_made_by_a_program_expires_like_its_source_unless_somebody_keep
     }
     assert_eq!(make(Stay::ForGood).await, None);
     assert_eq!(make(Stay::LikeSource).await, None, "it stays");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deleting_images_waits_for_the_expiry_of_one_without_a_deadlock(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let source = image(&pool, None, ada, b"source").await;
+    let derived = image(&pool, None, ada, b"derived").await;
+    // As the janitor does: it locks the source, and the foreign key then changes what was made from it.
+    let mut janitor = pool.acquire().await.unwrap();
+    let mut expiry = janitor.begin().await.unwrap();
+    sqlx::query("select from images where id = $1 for update")
+        .bind(source.uuid())
+        .execute(&mut *expiry)
+        .await
+        .unwrap();
+    let deleting = pool.clone();
+    let deletion =
+        tokio::spawn(async move { images::delete_many(&deleting, ada, &[derived, source]).await });
+    wait_for_locks(&pool, 1).await;
+    sqlx::query("update images set made_from_image = null where id = $1")
+        .bind(derived.uuid())
+        .execute(&mut *expiry)
+        .await
+        .unwrap();
+    expiry.commit().await.unwrap();
+    assert_eq!(deletion.await.unwrap().unwrap().images.len(), 2);
 }
