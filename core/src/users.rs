@@ -45,6 +45,12 @@ pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result
     if let Some(user) = find(pool, sign_in).await? {
         return Ok(Some(user));
     }
+    // Devices that ask again and again must not write each time.
+    if !sign_in.starts_again
+        && last_deletion(&mut *pool.acquire().await?, sign_in.identity_hash).await?.is_some()
+    {
+        return Ok(None);
+    }
     let mut tx = db::begin(pool).await?;
     // Of two concurrent first requests, one inserts; the other waits for it here and inserts nothing. A request
     // during a deletion of the account also waits here.

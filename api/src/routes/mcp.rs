@@ -26,6 +26,7 @@ use url::Url;
 use uuid::Uuid;
 
 use super::caller::SignedIn;
+use super::problem::Problem;
 use super::request::header_text;
 use crate::error::ApiError;
 use crate::state::App;
@@ -147,9 +148,12 @@ fn origin_with_port(public_url: &Url) -> String {
     format!("{}://{}:{port}", public_url.scheme(), public_url.host_str().unwrap_or_default())
 }
 
-/// Refuses a client that has not signed in, and says where it can (RFC 9728, §5.1). After another sign-in, a deleted account
-/// would be refused again.
+/// Refuses a client that has not signed in, and says where it can (RFC 9728, §5.1).
 fn refusal(app: &App, error: ApiError) -> Response {
+    if matches!(error, ApiError::AccountDeleted) {
+        // Clients answer any 401 with a sign-in, after which the account would be refused again.
+        return Problem::response(StatusCode::FORBIDDEN, &error.to_string(), error.code());
+    }
     let is_unauthorized = matches!(error, ApiError::Unauthorized(_));
     let mut response = error.into_response();
     if is_unauthorized

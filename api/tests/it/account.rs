@@ -155,12 +155,15 @@ async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool)
 async fn signing_in_again_starts_a_new_account_without_free_credits(pool: PgPool) {
     let app = TestApp::start(pool).await;
     app.upload("ada").await;
-    let first = app.get("/api/user/get").by(&app.token("ada")).send().await.json();
+    let from_before = app.token("ada");
+    let first = app.get("/api/user/get").by(&from_before).send().await.json();
     let (one, two) = tokio::join!(
         app.delete("/api/user").by(&app.token("ada")).send(),
         app.delete("/api/user").by(&app.token("ada")).send(),
     );
     assert_eq!([one.status, two.status], [StatusCode::NO_CONTENT; 2], "a double click");
+    let refused = app.post("/api/user").by(&from_before).send().await;
+    assert_eq!(refused.json()["code"], "account_deleted");
     let back = later_token(&app, "ada");
     // A page on another device renewed its token.
     app.get("/api/user/get").by(&back).send().await.is_problem(401, DELETED);
@@ -174,8 +177,12 @@ async fn signing_in_again_starts_a_new_account_without_free_credits(pool: PgPool
     assert_eq!((&second["credits"], &second["email"]), (&json!(0), &json!("ada@example.test")));
     let images = app.get("/api/images").by(&back).send().await.json();
     assert_eq!(images["images"], json!([]));
-    // Other users of the same provider get the free credits.
+    // Other users of the same provider get the free credits, and keep them.
     assert_eq!(app.balance("bob").await, (20, 0));
+    let asked = app.post("/api/user").by(&app.token("bob")).send().await;
+    assert_eq!((asked.status, app.balance("bob").await), (StatusCode::NO_CONTENT, (20, 0)));
+    let by_program = app.post("/api/user").header("x-api-key", &app.key("bob").await).send().await;
+    assert_eq!(by_program.status, StatusCode::FORBIDDEN);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

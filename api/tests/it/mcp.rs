@@ -84,6 +84,12 @@ async fn only_accounts_may_call_it_and_only_from_allowed_places(pool: PgPool) {
         let challenge = format!("Bearer resource_metadata=\"{at}\"");
         assert_eq!(refused.header("www-authenticate"), challenge);
     }
+    let gone = app.token("eve");
+    app.get("/api/user/get").by(&gone).send().await;
+    assert_eq!(app.delete("/api/user").by(&gone).send().await.status, StatusCode::NO_CONTENT);
+    let refused = request().by(&gone).send().await;
+    assert_eq!((refused.status, refused.header("www-authenticate")), (StatusCode::FORBIDDEN, ""));
+    assert_eq!(refused.json()["code"], "account_deleted");
     for path in ["/.well-known/oauth-protected-resource", &at[24..]] {
         let metadata = app.get(path).send().await.json();
         assert_eq!(metadata["resource"], "https://pictures.example/mcp");
