@@ -7,6 +7,13 @@ import { credits, openTool, runButton } from './tool';
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
 const storedSessions = (page: Page) =>
   page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('oidc.user')));
+const storedValues = (page: Page) => page.evaluate(() => JSON.stringify(localStorage));
+const storedToken = (page: Page) =>
+  page.evaluate(() => {
+    const key = Object.keys(localStorage).find((name) => name.startsWith('oidc.user')) ?? '';
+    return String(JSON.parse(localStorage.getItem(key) ?? '{}').access_token);
+  });
+const noteOfSignIn = (page: Page) => page.evaluate(() => localStorage.getItem('retouch-sign-in'));
 
 /** Signs in on the provider's page. The local provider identifies accounts by email. */
 async function enter(page: Page, { email, password }: { email: string; password: string }) {
@@ -25,11 +32,16 @@ test('a user signs up, logs out, and logs in again', { tag: '@firefox' }, async 
   await expect(page).toHaveURL(/\/dashboard$/);
   await expect(credits(page, 20)).toBeVisible();
 
+  const token = await storedToken(page);
+  expect(await storedValues(page)).toContain(token);
+  expect(await noteOfSignIn(page)).not.toBeNull();
   await page.getByRole('button', { name: person.email }).click();
   await page.getByRole('menuitem', { name: 'Logout' }).click();
   await expect(page).toHaveURL(/\/login/);
   await expect(heading(page, 'Login')).toBeVisible();
   expect(await storedSessions(page)).toEqual([]);
+  expect(await storedValues(page)).not.toContain(token);
+  expect(await noteOfSignIn(page)).toBeNull();
 
   await page.getByRole('button', { name: 'Login with Username and Password' }).click();
   await enter(page, person);
@@ -103,6 +115,7 @@ test.describe('a session that cannot be renewed', () => {
     await signInAsSomeoneNew(page);
     await page.goto('/images');
     await expect(page.getByText('No images to show')).toBeVisible();
+    const token = await storedToken(page);
     // The token is in its last minute, and the provider refuses to renew it.
     await page.route('**/token', (route) =>
       route.fulfill({
@@ -124,8 +137,9 @@ test.describe('a session that cannot be renewed', () => {
     await page.reload();
     await expect(page.getByText('No images to show')).toBeVisible();
     await expect(page).toHaveURL(/\/login$/);
-    const stored = await page.evaluate(() => JSON.stringify(localStorage));
-    expect(stored).not.toContain('_token');
+    expect(await storedValues(page)).not.toContain('_token');
+    expect(await storedValues(page)).not.toContain(token);
+    expect(await noteOfSignIn(page)).toBeNull();
   });
 });
 

@@ -7,6 +7,7 @@ import { server } from '@/testing/server';
 import { api } from './api-client';
 import { createIdentityClient } from './identity-client';
 import { Session } from './session';
+import { storeSignIn } from './stored-user';
 
 const { identity } = aConfig();
 const onExpired = vi.fn();
@@ -196,7 +197,7 @@ describe('an account that was deleted', () => {
   test('starts again when its owner signs in in another tab', async () => {
     const session = createSession();
     await storeUser(now() + 3600);
-    localStorage.setItem('retouch-sign-in', 'first');
+    await storeSignIn('first');
     tellOtherTabs();
     expect((await api.GET('/api/user/get')).response.status).toBe(200);
     expect(session.state.getState().user).not.toBeNull();
@@ -204,7 +205,7 @@ describe('an account that was deleted', () => {
 
   test('keeps its owner signed in while the API cannot start it', async () => {
     await storeUser(now() + 3600);
-    localStorage.setItem('retouch-sign-in', 'first');
+    await storeSignIn('first');
     const session = createSession();
     server.use(http.post('*/api/user', () => new HttpResponse(null, { status: 503 }), { once: true }));
     await expect(api.GET('/api/user/get')).rejects.toThrow();
@@ -228,7 +229,7 @@ describe('an account that was deleted', () => {
 
   test('does not start again when another tab renews its token', async () => {
     await storeUser(now() + 3600);
-    localStorage.setItem('retouch-sign-in', 'first');
+    await storeSignIn('first');
     const session = createSession();
     const renewed = { ...session.state.getState().user, access_token: 'second' };
     localStorage.setItem(storageKey, JSON.stringify(renewed));
@@ -496,11 +497,12 @@ test('renews the token in its last minute, not earlier', async () => {
 test('ends the session when the renewal is refused', async () => {
   answerRenewal(() => HttpResponse.json({ error: 'invalid_grant' }, { status: 400 }));
   await storeUser(now() + 30);
+  await storeSignIn('first');
   const session = createSession();
   vi.advanceTimersByTime(5_000);
   await vi.waitFor(() => expect(onExpired).toHaveBeenCalledOnce());
   expect(session.state.getState().user).toBeNull();
-  expect(localStorage.getItem(storageKey)).not.toContain('token');
+  expect({ ...localStorage }).toEqual({ [storageKey]: '{"expires_at":0}' });
 });
 
 test.each([
@@ -591,9 +593,28 @@ describe('a sign-in that cannot be finished, because its state was used already 
 test('signs out locally when the provider is unreachable', async () => {
   server.use(http.get(`${identity.issuer}/*`, () => HttpResponse.error()));
   await storeUser(now() + 3600);
+  await storeSignIn('first');
   const session = createSession();
   await session.signOut();
   expect(session.state.getState()).toMatchObject({ user: null, isLoading: false, hasSignedOut: true });
   expect(localStorage).toHaveLength(0);
   await vi.waitFor(() => expect(onSignedOut).toHaveBeenCalledOnce());
+});
+
+test('leaves no note of the sign-in once the browser goes to the provider to sign out', async () => {
+  vi.spyOn(UserManager.prototype, 'revokeTokens').mockResolvedValue();
+  // As in a browser: the page is gone before this settles.
+  const redirect = vi
+    .spyOn(UserManager.prototype, 'signoutRedirect')
+    .mockImplementation(() => new Promise(() => {}));
+  await storeUser(now() + 3600);
+  await storeSignIn('first');
+  void createSession().signOut();
+  await vi.waitFor(() => expect(redirect).toHaveBeenCalled());
+  expect(Object.keys(localStorage)).toEqual([storageKey]);
+});
+
+test('a note of a sign-in does not contain the token', async () => {
+  await storeSignIn('first');
+  expect({ ...localStorage }).toEqual({ 'retouch-sign-in': expect.not.stringContaining('first') });
 });

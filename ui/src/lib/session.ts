@@ -11,6 +11,7 @@ import { isRefusal, renewUser } from './renew-user';
 import { clearUserData } from './sign-out-cleanup';
 import {
   expireStoredUser,
+  forgetSignIn,
   hasExpired,
   isFromSignIn,
   readOwner,
@@ -143,6 +144,8 @@ export class Session {
       window.location.assign(address);
       return;
     }
+    // The browser leaves this page before `signoutRedirect` returns.
+    forgetSignIn();
     // Until the browser navigates, the page shows neither the user nor a visitor's view.
     this.state.setState({ isLoading: true });
     try {
@@ -175,7 +178,7 @@ export class Session {
     this.state.setState({ isLoading: false, user: null });
   }
 
-  private startAgain = async (token: string) => isFromSignIn(token) && startAccount(token);
+  private startAgain = async (token: string) => (await isFromSignIn(token)) && startAccount(token);
 
   private leaveDeletedAccount = () => {
     if (!this.state.getState().user) return;
@@ -205,7 +208,7 @@ export class Session {
     try {
       const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
-      if (user) storeSignIn(user.access_token);
+      if (user) await storeSignIn(user.access_token);
       this.arrive(user, pathWithin(user?.state));
     } catch (error) {
       // The address may come from the history: its sign-in was finished before.

@@ -11,7 +11,7 @@ export function storedUserKey({ issuer, clientId }: Identity): string {
 
 /** The entry left for a user whose session has expired. Without one, other tabs would assume a sign-out. */
 const EXPIRED = '{"expires_at":0}';
-/** The token of the latest sign-in that the user asked for, as opposed to one that a page renewed by itself. */
+/** The digest of the token of the latest sign-in that the user asked for. A token that a page renewed has another one. */
 const SIGN_IN_KEY = 'retouch-sign-in';
 /** In the tab's storage, beside the work of this user. */
 const OWNER_KEY = 'retouch-owner';
@@ -24,22 +24,34 @@ export function readStoredUser(key: string): StoredUser | null {
 
 export function removeStoredUser(key: string) {
   tryStorage(() => localStorage.removeItem(key));
-  tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
+  forgetSignIn();
 }
 
 /** Removes the tokens of a user whose session has expired. */
 export function expireStoredUser(key: string) {
   tryStorage(() => localStorage.setItem(key, EXPIRED));
-  tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
+  forgetSignIn();
 }
 
 /** Notes for all tabs that a token comes from a sign-in. */
-export function storeSignIn(token: string) {
-  tryStorage(() => localStorage.setItem(SIGN_IN_KEY, token));
+export async function storeSignIn(token: string) {
+  const digest = await digestOf(token);
+  tryStorage(() => localStorage.setItem(SIGN_IN_KEY, digest));
 }
 
-export function isFromSignIn(token: string): boolean {
-  return tryStorage(() => localStorage.getItem(SIGN_IN_KEY)) === token;
+export async function isFromSignIn(token: string): Promise<boolean> {
+  const noted = tryStorage(() => localStorage.getItem(SIGN_IN_KEY));
+  return noted !== null && noted === (await digestOf(token));
+}
+
+export function forgetSignIn() {
+  tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
+}
+
+/** Whoever reads the digest of a token cannot use the token. */
+async function digestOf(token: string): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
+  return String(new Uint8Array(bytes));
 }
 
 /** Returns whether a user who is no longer there has expired, rather than signed out. */
