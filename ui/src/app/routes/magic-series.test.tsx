@@ -94,29 +94,106 @@ test('a mask is continued if a run was refused after an earlier one had failed u
   await waitFor(async () => expect((await mask()).textContent).toBe('paint paint'));
 });
 
-test('a run after the list has shown the result of a lost one does not open that result', async () => {
-  const api = withImage({ isStreamBroken: true });
-  const { queryClient, router } = open(api);
-  const made = aResult({ jobId: 'lost', prompt: 'remove it', mode: 'remove' });
-  const answers = [
-    () => HttpResponse.error(),
-    () =>
-      HttpResponse.json(api.startJob({ id: 'lost', tool: 'magic-fix', state: 'done', results: [made] }), {
-        status: 202,
-      }),
-    () => HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 }),
-  ];
-  server.use(http.post('*/api/magic-images/fix/:id', () => answers.shift()?.()));
+describe('a run whose answer is lost', () => {
+  const lost = 'The connection was lost. Please try again.';
+
+  /** Answers the next run with what `answer` returns, which gets the id of its image. */
+  const answerRun = (answer: (imageId: string) => Response | Promise<Response>) =>
+    server.use(
+      http.post('*/api/magic-images/fix/:id', ({ params }) => answer(String(params.id)), { once: true }),
+    );
+
+  async function run(prompt = 'remove it') {
+    await draw();
+    fireEvent.change(await field(), { target: { value: prompt } });
+    await start();
+  }
+
+  test.each(['/magic/image-1', '/magic/image-1?result=fixed-1'])(
+    'is followed to its result once it shows up: %s',
+    async (path) => {
+      const first = aResult({ imageId: 'fixed-1', jobId: 'job-7', prompt: 'restore' });
+      const api = withImage({ fixed: [first], stepMs: 30 });
+      open(api, path);
+      answerRun((imageId) => {
+        api.prompts.push('remove it');
+        setTimeout(() => api.runJob({ tool: 'magic-fix', imageId, prompt: 'remove it' }), 200);
+        return HttpResponse.error();
+      });
+      await run();
+      expect(await screen.findByText(lost)).toBeVisible();
+      expect(await screen.findByRole('progressbar', { name: 'Progress' })).toBeVisible();
+      await waitFor(() => expect(screen.queryByText(lost)).toBeNull());
+      await waitFor(() => expect(api.fixed).toHaveLength(2));
+      await waitFor(async () => expect(await picture()).toBe(api.fixed[1]?.url));
+      expect((await mask()).textContent).toBe('');
+    },
+  );
+
+  test('is followed to its result once the list shows it', async () => {
+    const api = withImage({ isStreamBroken: true });
+    const { queryClient } = open(api);
+    await screen.findByText('No images to show');
+    answerRun(() => HttpResponse.error());
+    await run();
+    expect(await screen.findByText(lost)).toBeVisible();
+    api.fixed = [aResult({ imageId: 'made', jobId: 'lost', prompt: 'remove it', mode: 'remove' })];
+    void queryClient.invalidateQueries({ queryKey: ['magic-images'] });
+    await waitFor(async () => expect(await picture()).toBe('/api/files/made'));
+    expect((await mask()).textContent).toBe('');
+    expect(screen.queryByText(lost)).toBeNull();
+  });
+
+  test('is not mistaken for a fix with another prompt', async () => {
+    const api = withImage();
+    open(api);
+    answerRun(async (imageId) => {
+      api.startJob({ tool: 'magic-fix', imageId, prompt: 'restore it' });
+      await screen.findByRole('progressbar');
+      return HttpResponse.error();
+    });
+    await run();
+    expect(await screen.findByText(lost)).toBeVisible();
+    expect((await mask()).textContent).toBe('paint');
+  });
+
+  test('is recognized by a prompt of several lines, whose breaks the API changes', async () => {
+    const api = withImage();
+    open(api);
+    answerRun((imageId) => {
+      api.startJob({ tool: 'magic-fix', imageId, prompt: 'remove it \nand that' });
+      return HttpResponse.error();
+    });
+    await run('remove it\nand that');
+    expect(await screen.findByRole('progressbar', { name: 'Progress' })).toBeVisible();
+    await waitFor(() => expect(screen.queryByText(lost)).toBeNull());
+  });
+});
+
+test('a mask is continued after a run that was canceled before its answer', async () => {
+  const api = withImage();
+  open(api);
+  let accept = () => {};
+  const held = new Promise<void>((resolve) => {
+    accept = resolve;
+  });
+  server.use(
+    http.post('*/api/magic-images/fix/:id', async () => {
+      const job = api.startJob({ tool: 'magic-fix', prompt: 'remove it' });
+      const answer = { ...job };
+      await held;
+      return HttpResponse.json(answer, { status: 202 });
+    }),
+  );
   await draw();
   fireEvent.change(await field(), { target: { value: 'remove it' } });
   await start();
-  expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
-  api.fixed = [made];
-  void queryClient.invalidateQueries({ queryKey: ['magic-images'] });
-  await waitFor(() => expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull());
-  await start();
-  expect(await screen.findByText('Not enough credits')).toBeVisible();
-  expect(router.state.location.search).toBe('');
+  await press('Cancel');
+  await screen.findByText('The run was canceled');
+  accept();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await draw(300);
+  await waitFor(async () => expect((await mask()).textContent).toBe('paint paint'));
 });
 
 describe('the results of the next image in a series', () => {

@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import type { Job } from '@/lib/api-types';
+import { loadToasts } from '@/lib/notify';
 import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -215,17 +216,20 @@ describe('the background tool on a stored image', () => {
   });
 
   test('starts another run after the list has shown the result of a lost one', async () => {
-    const api = withImage({ isStreamBroken: true });
+    const old = aResult({ imageId: 'old', jobId: 'old' });
+    const api = withImage({ isStreamBroken: true, results: [old] });
     const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
-    const made = aResult({ jobId: 'lost' });
+    await screen.findByRole('img', { name: 'Result 1' });
+    const made = aResult({ jobId: 'lost', createdAt: '2026-11-20T10:02:00Z' });
     loseResponse(api, () => api.startJob({ id: 'lost', imageId: 'image-1', state: 'done', results: [made] }));
     const run = await runButton();
     await userEvent.click(run);
     expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
 
-    api.results = [made];
+    api.results = [old, made];
     void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
-    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    expect(await screen.findByRole('button', { name: 'Result 2', pressed: true })).toBeVisible();
+    expect(screen.getByText('The result is ready')).toHaveAttribute('aria-live', 'polite');
     await waitFor(() => expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull());
 
     await userEvent.click(run);
@@ -254,6 +258,7 @@ describe('the background tool on a stored image', () => {
   test('does not say that a run failed whose progress it shows', async () => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
+    await loadToasts();
     loseResponse(api, async () => {
       const job = api.startJob({ imageId: 'image-1' });
       await screen.findByRole('progressbar');
@@ -283,6 +288,91 @@ describe('the background tool on a stored image', () => {
     await waitFor(() => expect(run).toBeEnabled());
     expect(screen.getByText('Something went wrong')).toBeVisible();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('does not complain of a lost response after the run was canceled', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    await loadToasts();
+    loseResponse(api, async () => {
+      const job = api.startJob({ imageId: 'image-1' });
+      await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
+      await screen.findByText('The run was canceled');
+      return job;
+    });
+    const run = await runButton();
+    await userEvent.click(run);
+    await waitFor(() => expect(api.jobOfKey.size).toBe(1));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(run).toBeEnabled();
+    expect(screen.queryByText('Failed to remove image background')).toBeNull();
+    expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('does not complain of a lost response after the list has shown the result', async () => {
+    const api = withImage({ isStreamBroken: true });
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
+    await loadToasts();
+    loseResponse(api, async () => {
+      api.results = [aResult({ jobId: 'lost' })];
+      void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
+      await results();
+      return api.startJob({ id: 'lost', imageId: 'image-1', state: 'done', results: api.results });
+    });
+    await userEvent.click(await runButton());
+    await waitFor(() => expect(api.jobOfKey.size).toBe(1));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(screen.queryByText('Failed to remove image background')).toBeNull();
+    expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('can run again as soon as a run has ended whose response is still due', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () => {
+        api.runJob({ imageId: 'image-1' });
+        return new Promise<never>(() => {});
+      }),
+    );
+    const run = await runButton();
+    await userEvent.click(run);
+    await results();
+    await waitFor(() => expect(run).not.toHaveAttribute('aria-disabled'));
+    expect(run).toBeEnabled();
+  });
+
+  test('keeps the reason of a failed run when another result arrives with the list', async () => {
+    const api = withImage();
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
+    const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    loseResponse(api, () => {
+      const job = api.startJob({ imageId: 'image-1' });
+      setTimeout(() => Object.assign(job, { state: 'failed', failure }), 100);
+      return job;
+    });
+    await userEvent.click(await runButton());
+    expect(await screen.findByText('Something went wrong')).toBeVisible();
+    api.results = [aResult({ jobId: 'other' })];
+    void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
+    await results();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(screen.getByText('Something went wrong')).toBeVisible();
+  });
+
+  test('shows why the API refused a run although another one is active', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', async () => {
+        api.startJob({ imageId: 'image-1' });
+        await screen.findByRole('progressbar');
+        return HttpResponse.json({ detail: 'Too many runs are waiting' }, { status: 503 });
+      }),
+    );
+    await userEvent.click(await runButton());
+    expect(await screen.findByText('Too many runs are waiting')).toBeVisible();
+    expect(screen.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
   });
 
   test('complains of a lost response although a different run of the tool has succeeded meanwhile', async () => {

@@ -53,10 +53,12 @@ function Editor({ image }: { image: Image }) {
   const results = useRef<HTMLElement>(null);
   const promptField = useRef<{ focus: () => void }>(null);
   const list = useResults(magicFix, image.id);
-  const run = useFixRun(image.id, {
+  const run = useFixRun(image.id, stage.targetId, {
     onDone: (added) => setSelectedId(added.at(-1)?.imageId ?? null),
-    onAccepted: (jobId, imageId, marks) => {
-      draft.setRun(jobId, marks);
+    onStarted: (jobId, imageId, request) => {
+      draftActions(request.picture).setRun(jobId, request.marks);
+      // Undo may have gone back to another picture meanwhile.
+      if (request.picture !== picture.key) return;
       stage.showImage(imageId);
       scrollToResults(results.current, NARROW);
     },
@@ -92,6 +94,7 @@ function Editor({ image }: { image: Image }) {
       if (!mask) return problems.show({ prompt: null, mask: promptTexts.noArea() });
       problems.clearAll();
       run.start({
+        picture: picture.key,
         imageIdOf: picture.imageId,
         shapes,
         marks: done.length,

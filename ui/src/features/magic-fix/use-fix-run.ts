@@ -4,10 +4,12 @@ import type { Shape } from '@/features/mask/marks';
 import { useResults } from '@/features/results/get-results';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
-import type { Job, Result } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
 import { problemText } from '@/lib/failure-text';
 
 type FixRequest = {
+  /** The picture that the marks belong to. */
+  picture: string;
   /** Returns the image to fix; made the first time if the picture is a result. */
   imageIdOf: () => Promise<string>;
   shapes: Shape[];
@@ -32,45 +34,40 @@ const fieldByCode: Record<string, FixRefusal['field']> = {
 
 type FixEvents = {
   onDone: (results: Result[]) => void;
-  /** The API has taken the run of these marks, on this image. */
-  onAccepted: (jobId: string, imageId: string, marks: number) => void;
+  /** The API has started the run of these marks, on this image. */
+  onStarted: (jobId: string, imageId: string, request: FixRequest) => void;
   /** The run was refused, failed or was canceled. */
   onUnsuccessful: () => void;
   onRefused: (refusal: FixRefusal) => void;
 };
 
-/** A run with a mask and a prompt. */
-export function useFixRun(imageId: string, events: FixEvents) {
-  const { onDone, onUnsuccessful } = events;
+/** The API stores some white space differently. */
+const wordsOf = (prompt: string | null | undefined) => prompt?.trim().replace(/\s+/g, ' ');
+
+/** A run with a mask and a prompt. `targetId` is the image that a shown result has become, if it has. */
+export function useFixRun(imageId: string, targetId: string | null, events: FixEvents) {
   const [refusal, setRefusal] = useState<FixRefusal | null>(null);
 
   const run = useRun<FixRequest>({
+    ...events,
     tool: magicFix,
     imageId,
+    targetId,
     shown: useResults(magicFix, imageId).data,
-    onDone,
+    targetOf: ({ imageIdOf }) => imageIdOf(),
     isRetry: (request, earlier) =>
       request.prompt === earlier.prompt &&
       request.shapes === earlier.shapes &&
       request.isExact === earlier.isExact,
-    // They have neither tiers nor factors.
-    isRunOf: () => true,
-    send: async ({ imageIdOf, mask, prompt, isExact }, idempotencyKey) => {
-      const target = await imageIdOf();
+    isRunOf: (request, { prompt }) => wordsOf(request.prompt) === wordsOf(prompt),
+    send: async ({ mask, prompt, isExact }, idempotencyKey, target) => {
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
         fields: isExact === undefined ? { prompt } : { prompt, exactMask: String(isExact) },
       });
       return JSON.parse(await body.text());
     },
-    onAccepted: (answer, { marks }) => {
-      const [jobId, target] = Array.isArray(answer)
-        ? [answer[0]?.jobId, answer[0]?.sourceImageId]
-        : [answer.id, answer.imageId];
-      if (jobId && target) events.onAccepted(jobId, target, marks);
-    },
     onRefused: ({ code, detail }) => {
-      onUnsuccessful();
       const field = code ? fieldByCode[code] : undefined;
       if (!field) return false;
       const refused = { field, detail: problemText({ detail, code }) };
@@ -86,10 +83,6 @@ export function useFixRun(imageId: string, events: FixEvents) {
     start: (request: FixRequest) => {
       setRefusal(null);
       run.start(request);
-    },
-    onCancelResponse: (job: Job) => {
-      onUnsuccessful();
-      run.onCancelResponse(job);
     },
     clearRefusal: () => setRefusal(null),
   };

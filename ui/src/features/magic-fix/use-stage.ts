@@ -45,6 +45,8 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
   const { next, run } = useDraft(key);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
+  /** The image that a result has become. */
+  const [made, setMade] = useState<{ resultId: string; imageId: string } | null>(null);
   const isShown = useRef(false);
 
   // A user who has left this page stays where they are. A layout effect ends in the commit that removes the page.
@@ -107,7 +109,12 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
       ...urlsOf(shown ?? image),
       x: image.x,
       y: image.y,
-      imageId: async () => (shown ? (await imageFromResult(queryClient, shown.imageId)).id : image.id),
+      imageId: async () => {
+        if (!shown) return image.id;
+        const { id } = await imageFromResult(queryClient, shown.imageId);
+        setMade({ resultId: shown.imageId, imageId: id });
+        return id;
+      },
     }),
     [queryClient, key, image, shown],
   );
@@ -125,6 +132,8 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
     isFixed: shown !== undefined || image.madeFrom?.tool === 'magic-fix',
     /** The address names a result that is not known yet. */
     isLoading: resultId !== null && !list.data,
+    /** The image that the result being edited has become, once this page knows it. */
+    targetId: made && made.resultId === resultId ? made.imageId : null,
     /** The result that is being edited. */
     shown: shown ?? null,
     announcement,

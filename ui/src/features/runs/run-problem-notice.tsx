@@ -8,7 +8,7 @@ const NotEnoughCredits = lazyWithRetry(() => import('@/components/not-enough-cre
 /** Why the last run failed or did not start. */
 export function RunProblemNotice({ problem }: { problem: RunProblem | null }) {
   if (!problem) return null;
-  if (problem.kind === 'refused') return <Notice tone="error">{problem.detail}</Notice>;
+  if (problem.kind === 'refused') return problem.detail && <Notice tone="error">{problem.detail}</Notice>;
   return (
     <Suspense>
       <NotEnoughCredits />

@@ -6,32 +6,33 @@ import { followerOf } from './run-follower';
 
 type ImageRunsOptions = {
   imageId: string;
+  /** Another image, whose jobs of the tool count too. */
+  targetId: string | null;
   tool: ToolName;
-  onDone: (results: Result[]) => void;
-  onFailed: (job: Job) => void;
+  onEnd: (job: Job) => void;
 };
 
 /** The active jobs of one image, whoever started them and where, and the ends of those of one tool. */
-export function useImageRuns({ imageId, tool, onDone, onFailed }: ImageRunsOptions) {
+export function useImageRuns({ imageId, targetId, tool, ...events }: ImageRunsOptions) {
   const follower = followerOf(useQueryClient());
   const jobs = useActiveJobs();
   const ofImage = jobs.data?.filter((job) => job.imageId === imageId) ?? [];
 
-  const onEnd = useEffectEvent((job: Job) => {
-    if (job.state === 'done') onDone(job.results);
-    if (job.state === 'failed') onFailed(job);
-  });
+  const onEnd = useEffectEvent(events.onEnd);
   useEffect(() => follower.listen({ imageId, tool, onEnd: (job) => onEnd(job) }), [follower, imageId, tool]);
+  useEffect(() => {
+    if (targetId && targetId !== imageId)
+      return follower.listen({ imageId: targetId, tool, onEnd: (job) => onEnd(job) });
+  }, [follower, imageId, targetId, tool]);
+
+  const isOfTarget = (job: Job) => job.imageId === imageId || job.imageId === targetId;
 
   return {
-    job: ofImage.find((job) => job.tool === tool) ?? null,
+    job: jobs.data?.find((job) => job.tool === tool && isOfTarget(job)) ?? null,
     otherJobs: ofImage.filter((job) => job.tool !== tool),
     isLoading: jobs.isPending,
     update: follower.update,
     /** Records the results of an API that answered without a job. */
-    complete: (results: Result[]) => {
-      follower.complete(imageId, tool, results);
-      onDone(results);
-    },
+    complete: (ofImage: string, results: Result[]) => follower.complete(ofImage, tool, results),
   };
 }

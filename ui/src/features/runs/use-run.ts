@@ -13,26 +13,35 @@ import { usePreconditionCheck } from './check-preconditions';
 import { hasEndedWithoutResult } from './job-state';
 import { useImageRuns } from './use-image-runs';
 
-export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
+export type RunProblem =
+  | { kind: 'not-enough-credits' }
+  | { kind: 'refused'; detail: string; toastId: string };
 
 /** Why the API refused a run, or why its job failed. */
 type Refusal = { code?: string | null; detail: string };
 
-type Run = Pick<Job, 'tier' | 'factor'>;
+/** What tells the runs of different requests apart. */
+type Run = Pick<Job, 'tier' | 'factor' | 'prompt'>;
 
 type RunOptions<Request> = {
   tool: Tool;
   imageId: string;
+  /** The image that the shown picture has become, if that is another one. */
+  targetId?: string | null;
   /** The results of the tool that the page shows; undefined while unknown. */
   shown: Result[] | undefined;
-  send: (request: Request, idempotencyKey: string) => Promise<Job | Result[]>;
+  /** Returns the image to run on, if that may be another one. */
+  targetOf?: (request: Request) => Promise<string>;
+  send: (request: Request, idempotencyKey: string, imageId: string) => Promise<Job | Result[]>;
   /** Whether two requests are equal, so that the second one retries the first. */
   isRetry: (request: Request, earlier: Request) => boolean;
   /** Whether a request starts runs like this one. */
   isRunOf: (request: Request, run: Run) => boolean;
-  /** The API has taken the request, and answers with its job or its results. */
-  onAccepted?: (answer: Job | Result[], request: Request) => void;
+  /** The API has started the run of a request. */
+  onStarted?: (jobId: string, imageId: string, request: Request) => void;
   onDone: (results: Result[]) => void;
+  /** A run was refused, failed or was canceled. */
+  onUnsuccessful?: () => void;
   /** Handles a refusal that the tool explains itself; returns false to have it shown in the usual way. */
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
@@ -42,155 +51,175 @@ type Attempt<Request> = {
   /** Makes its repeats start a single run. */
   key: string;
   isRepeat: boolean;
-  /** The results that were shown before. */
-  seen: Result[] | undefined;
+  /** The image that it was sent for. */
+  imageId: string;
+  /** The results of that image that were known before. */
+  seen?: Result[] | undefined;
+  /** Its job; before the answer, the first one like it. */
+  jobId?: string;
+  /** What was shown when its answer was lost. */
+  lost?: RunProblem;
 };
 
-/** A run on a stored image, from the click to the new results in the list. */
-export function useRun<Request>({
-  tool,
-  imageId,
-  shown,
-  send,
-  isRetry,
-  isRunOf,
-  onAccepted,
-  onDone,
-  onRefused,
-}: RunOptions<Request>) {
+/**
+ * A run on a stored image, from the click to the new results in the list.
+ *
+ * The answer to a request can be late or lost while its run shows up: as an active job, with its end, or as a result in
+ * the list. Whichever comes first tells the attempt its job; the others change nothing.
+ */
+export function useRun<Request>(options: RunOptions<Request>) {
+  const { tool, imageId, targetId = null, shown, isRunOf } = options;
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
+  /** The last attempt whose job is known. */
+  const [started, setStarted] = useState<Attempt<Request> | null>(null);
   // A request that may have reached the API keeps its idempotency key when it is repeated.
   const pending = useRef<Attempt<Request> | null>(null);
-  /** Whether the shown problem is a lost answer, which the run itself may disprove. */
-  const isAnswerLost = useRef(false);
-  /** Whether a run like the request has ended while it is being sent: most likely its own. */
-  const hasEnded = useRef(false);
-  const failureToast = useRef<string | null>(null);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
-  /** Whether a run is most likely that of the request whose answer is due or was lost, if there is one. */
-  const isPending = (run: Run) => !pending.current || isRunOf(pending.current.request, run);
+  function fail(detail: string): RunProblem {
+    // A toast with the id of one that is closing would not be shown.
+    const failure: RunProblem = { kind: 'refused', detail, toastId: newId() };
+    void notify('error', t(tool.texts.runFailed), failure.toastId);
+    setProblem(failure);
+    return failure;
+  }
+
+  function takeBack(failure: RunProblem) {
+    setProblem((current) => (current === failure ? null : current));
+    if (failure.kind === 'refused') void closeToast(failure.toastId);
+  }
+
+  /** Lets the tool explain a refusal. */
+  function isExplained(refusal: Refusal, request: Request | null): boolean {
+    options.onUnsuccessful?.();
+    return options.onRefused(refusal, request);
+  }
 
   function arrive(results: Result[]) {
-    if (results.some(isPending)) {
-      hasEnded.current = true;
-      clearProblem();
-    }
     setAnnouncement(t(resultReady));
-    onDone(results);
+    options.onDone(results);
   }
 
-  function clearProblem() {
-    setProblem(null);
-    if (failureToast.current) void closeToast(failureToast.current);
+  function setJob(attempt: Attempt<Request>, jobId: string, hasFailed: boolean) {
+    if (attempt.jobId === jobId) return;
+    attempt.jobId = jobId;
+    setStarted(attempt);
+    if (attempt.lost) takeBack(attempt.lost);
+    if (!hasFailed) options.onStarted?.(jobId, attempt.imageId, attempt.request);
   }
 
-  function fail(detail: string) {
-    clearProblem();
-    // A toast with the id of one that is closing would not be shown.
-    failureToast.current = newId();
-    void notify('error', t(tool.texts.runFailed), failureToast.current);
-    setProblem(detail ? { kind: 'refused', detail } : null);
+  /** Takes a run for that of the request whose answer is due or was lost, unless they differ. */
+  function adopt(run: Run, jobId: string, ofImage: string | null | undefined, hasFailed = false) {
+    const attempt = pending.current;
+    if (!attempt || attempt.jobId || attempt.imageId !== ofImage || !isRunOf(attempt.request, run)) return;
+    setJob(attempt, jobId, hasFailed);
   }
+
+  const adoptJob = (job: Job) => adopt(job, job.id, job.imageId, hasEndedWithoutResult(job));
 
   const active = useImageRuns({
     imageId,
+    targetId,
     tool: tool.name,
-    onDone: arrive,
-    onFailed: (job) => {
+    onEnd: (job) => {
+      adoptJob(job);
+      if (job.state === 'done') return arrive(job.results);
+      if (job.state === 'cancelled') return options.onUnsuccessful?.();
       const { failure } = job;
-      if (isPending(job)) hasEnded.current = true;
-      if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
+      if (!failure || !isExplained(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
 
   const submit = useMutation({
-    mutationFn: async ({ request, key }: Attempt<Request>) => {
+    mutationFn: async (attempt: Attempt<Request>) => {
       await checkPreconditions();
-      return send(request, key);
+      attempt.imageId = (await options.targetOf?.(attempt.request)) ?? imageId;
+      attempt.seen = queryClient.getQueryData(tool.resultsKey(attempt.imageId));
+      pending.current = attempt;
+      return options.send(attempt.request, attempt.key, attempt.imageId);
     },
-    onSuccess: (answer, { request, isRepeat, seen }) => {
-      pending.current = null;
-      const isJob = !Array.isArray(answer);
-      const isKnown =
-        isJob && (hasEndedWithoutResult(answer) || seen?.some(({ jobId }) => jobId === answer.id));
-      // The user has asked for a run after the one whose answer was lost.
-      if (isRepeat && isKnown) return submitAttempt({ request, key: newId(), isRepeat: false });
-      onAccepted?.(answer, request);
-      if (isJob) active.update(answer);
-      else active.complete(answer);
+    onSuccess: (answer, attempt) => {
+      if (pending.current === attempt) pending.current = null;
+      const job = Array.isArray(answer) ? null : answer;
+      const hasFailed = job !== null && hasEndedWithoutResult(job);
+      const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
+      const isKnown = job && (hasFailed || attempt.seen?.some((result) => result.jobId === jobId));
+      // The user has asked for a run after the one whose answer was lost, unless that one has ended since.
+      if (attempt.isRepeat && isKnown && !attempt.jobId) return submitAttempt(attempt.request);
+      if (jobId) setJob(attempt, jobId, hasFailed);
+      if (job) return active.update(job);
+      active.complete(attempt.imageId, answer as Result[]);
+      arrive(answer as Result[]);
     },
-    onError: (error, { request }) => {
-      const isLost = !(error instanceof ApiError && (error.status < 500 || error.detail));
-      // Any other refusal may have come before the API looked for the key's job.
-      const isKeyRefused = error instanceof ApiError && error.code === 'idempotency_key_reused';
-      if (isKeyRefused) pending.current = null;
-      isAnswerLost.current = isLost;
+    onError: (error, attempt) => {
+      const isRefused = error instanceof ApiError && (error.status < 500 || error.detail !== '');
       // The page shows the run, or how it ended.
-      if (isLost && (hasEnded.current || (active.job && isPending(active.job)))) return;
+      if (!isRefused && attempt.jobId) return;
+      // Any other refusal of a repeat may have come before the API looked for the key's job.
+      const isOver = isRefused && (!attempt.isRepeat || error.code === 'idempotency_key_reused');
+      if (isOver && pending.current === attempt) pending.current = null;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       // The image or the result was deleted elsewhere; the page says which.
       if (isProblem(error, 404)) {
         void queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
         void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
       }
-      if (error instanceof ApiError && onRefused(error, request)) return;
-      fail(failureText(error));
+      if (isRefused && isExplained(error, attempt.request)) return;
+      const failure = fail(failureText(error));
+      if (!isRefused && pending.current?.key === attempt.key) pending.current.lost = failure;
     },
   });
+  /** The attempt that waits for its answer, or for its run to show up. */
+  const waiting = submit.isPending && submit.variables !== started ? submit.variables : null;
 
   function start(request: Request) {
-    if (submit.isPending || active.job) return;
-    clearProblem();
+    if (waiting || active.job) return;
+    if (problem) takeBack(problem);
     setAnnouncement('');
     const earlier = pending.current;
-    const isRepeat = earlier !== null && isRetry(request, earlier.request);
-    submitAttempt({ request, key: isRepeat ? earlier.key : newId(), isRepeat });
+    submitAttempt(request, earlier && options.isRetry(request, earlier.request) ? earlier.key : null);
   }
 
-  function submitAttempt(next: Omit<Attempt<Request>, 'seen'>) {
-    const attempt = { ...next, seen: shown };
-    hasEnded.current = false;
-    pending.current = attempt;
-    submit.mutate(attempt);
+  function submitAttempt(request: Request, repeatedKey: string | null = null) {
+    submit.mutate({ request, key: repeatedKey ?? newId(), isRepeat: repeatedKey !== null, imageId });
   }
 
-  // The result of a run whose answer and end were lost arrives with the list.
   const onShown = useEffectEvent((results: Result[]) => {
-    const seen = isAnswerLost.current ? pending.current?.seen : undefined;
-    const isNew = ({ imageId }: Result) => !seen?.some((result) => result.imageId === imageId);
-    if (seen && results.some((result) => isNew(result) && isPending(result))) clearProblem();
+    const { seen, jobId } = pending.current ?? {};
+    if (!seen || jobId) return;
+    for (const result of results) {
+      if (seen.some((old) => old.jobId === result.jobId)) continue;
+      adopt(result, result.jobId, result.sourceImageId);
+    }
+    const made = results.filter((result) => result.jobId === pending.current?.jobId);
+    if (made.length > 0) arrive(made);
   });
   useEffect(() => {
     if (shown) onShown(shown);
   }, [shown]);
 
-  const onRunning = useEffectEvent(clearProblem);
-  const isRunning = active.job !== null;
+  const runningId = active.job?.id;
+  const onRunning = useEffectEvent(() => active.job && adoptJob(active.job));
   useEffect(() => {
-    if (isRunning) onRunning();
-  }, [isRunning]);
+    if (runningId) onRunning();
+  }, [runningId]);
 
   return {
     start,
     /** The request being sent. */
-    starting: submit.isPending ? (submit.variables?.request ?? null) : null,
+    starting: waiting?.request ?? null,
     job: active.job,
     otherJobs: active.otherJobs,
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
-      if (job.state === 'cancelled') {
-        clearProblem();
-        setAnnouncement(t('The run was canceled'));
-      }
       active.update(job);
+      if (job.state === 'cancelled') setAnnouncement(t('The run was canceled'));
     },
-    isBusy: submit.isPending || active.job !== null || active.isLoading,
-    // A run whose answer was lost may show up.
-    problem: active.job ? null : problem,
+    isBusy: waiting !== null || active.job !== null || active.isLoading,
+    problem,
     announcement,
   };
 }
