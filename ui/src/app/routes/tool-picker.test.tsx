@@ -332,9 +332,11 @@ describe('interruptions of a batch', () => {
   test('runs a file again whose run has failed after lost responses', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const failure = { code: 'internal_error', detail: 'Something went wrong' };
+    const lost = new Set<string>();
     server.use(
       http.post('*/api/rmbg-images/remove-bg-ai', ({ request }) => {
         const key = request.headers.get('Idempotency-Key') ?? '';
+        lost.add(key);
         api.jobOfKey.set(key, aJob({ id: key, state: 'failed', failure }));
         return HttpResponse.error();
       }),
@@ -348,6 +350,12 @@ describe('interruptions of a batch', () => {
     server.resetHandlers(...api.handlers());
     await userEvent.click(screen.getByRole('button', { name: 'Retry all (2)' }));
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(lost.size).toBe(2);
+    const repeats = api.idempotencyKeys.filter((key) => lost.has(key));
+    expect(repeats).toHaveLength(2);
+    expect(new Set(repeats)).toEqual(lost);
+    expect(new Set(api.idempotencyKeys).size).toBe(4);
+    expect(api.idempotencyKeys).toHaveLength(4);
   });
 
   test('sends a file whose answer was lost again without storing it twice', async () => {
