@@ -358,6 +358,71 @@ describe('interruptions of a batch', () => {
     expect(api.idempotencyKeys).toHaveLength(4);
   });
 
+  describe('whose answers are lost', () => {
+    /** Loses the answers to all requests that start a run. Returns the keys of the requests. */
+    function loseAnswers(startRun: (imageId: string | null, key: string) => void) {
+      const keys: string[] = [];
+      server.use(
+        http.post('*/api/rmbg-images/remove-bg-ai', ({ request }) => {
+          const key = request.headers.get('Idempotency-Key') ?? '';
+          if (!keys.includes(key)) startRun(new URL(request.url).searchParams.get('imageId'), key);
+          keys.push(key);
+          return HttpResponse.error();
+        }),
+      );
+      return keys;
+    }
+
+    test('shows the runs that start all the same', async () => {
+      const { api } = renderApp('/remove-background', { signedIn: true });
+      loseAnswers((imageId) => api.runJob({ tool: 'remove-background', imageId }));
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      expect(await screen.findByText('2 of 2 done')).toBeVisible();
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(screen.getByText('2 of 2 done')).toBeVisible();
+    });
+
+    test('shows a run that is seen only after it was given up', async () => {
+      const { api } = renderApp('/remove-background', { signedIn: true });
+      const images: (string | null)[] = [];
+      loseAnswers((imageId) => images.push(imageId));
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
+      expect(await screen.findByText('0 of 2 done · 2 failed')).toBeVisible();
+      clearInterval(network);
+      for (const imageId of images) api.runJob({ tool: 'remove-background', imageId });
+      expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    });
+
+    test('does not take a run with another price for one of its own', async () => {
+      const { api } = renderApp('/remove-background', { signedIn: true });
+      loseAnswers((imageId) => api.runJob({ tool: 'remove-background', tier: 'free', imageId }));
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
+      expect(await screen.findByText('0 of 2 done · 2 failed')).toBeVisible();
+      clearInterval(network);
+    });
+
+    test('cancels them, and none of them is charged', async () => {
+      const api = Object.assign(new MockApi(), { isStreamBroken: true });
+      renderApp('/remove-background', { api, signedIn: true });
+      const keys = loseAnswers((imageId, key) => {
+        api.jobOfKey.set(key, api.startJob({ tool: 'remove-background', imageId }));
+      });
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      await waitFor(() => expect(keys).toHaveLength(2));
+      server.resetHandlers(...api.handlers());
+      await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+      expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
+      await waitFor(() => expect(api.jobs.map(({ state }) => state)).toEqual(['cancelled', 'cancelled']));
+      expect(new Set(api.idempotencyKeys)).toEqual(new Set(keys));
+    });
+  });
+
   test('sends a file whose answer was lost again without storing it twice', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const stored = api.handlers();
@@ -644,6 +709,19 @@ describe('a batch after a reload', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
     expect(await screen.findByText('1 of 1 done')).toBeVisible();
     expect(api.idempotencyKeys).toEqual(['key-a']);
+  });
+
+  test('does not claim of a run that was sent that it was not started', async () => {
+    const sent = { isSent: true, state: { kind: 'uploading', fraction: 1 } } as const;
+    useBatches.setState({ 'remove-background': aBatch([item(sent)]) });
+    useBatches.setState(restoreBatches(), true);
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobOfKey.set('key-a', api.startJob({ state: 'done', results: [aResult()] }));
+    renderApp('/remove-background', { api, signedIn: true });
+    expect(await screen.findByText('Perhaps started before the reload: retry to see this run')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
+    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+    expect(api.jobs).toHaveLength(1);
   });
 
   test('names the files that the credits did not cover, also after another reload', async () => {

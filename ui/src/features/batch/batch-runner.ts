@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
-import type { EditingTool } from '@/features/catalog/tool';
+import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
@@ -10,7 +10,7 @@ import { queryKeys } from '@/lib/query-keys';
 import { forgetUpload, sendImage } from '@/lib/send-image';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { msg, t } from '@/lib/translate';
-import { withRetries } from '@/lib/with-retries';
+import { type PauseCause, withRetries } from '@/lib/with-retries';
 import {
   type Batch,
   type BatchItem,
@@ -85,7 +85,8 @@ class BatchRunner {
     // A finished job needs a new key. Without a job, the call may have been lost after the API created one.
     const mayHaveJob = item.jobId === null;
     const key = mayHaveJob ? item.key : newId();
-    this.set(item, { state: { kind: 'waiting' }, jobId: null, key, isRepeat: mayHaveJob });
+    const isSent = mayHaveJob && item.isSent === true;
+    this.set(item, { state: { kind: 'waiting' }, jobId: null, key, isRepeat: mayHaveJob, isSent });
     this.work();
   };
 
@@ -127,6 +128,7 @@ class BatchRunner {
 
   private batch = (): Batch | undefined => useBatches.getState()[this.tool.name];
   private items = (): BatchItem[] => this.batch()?.items ?? [];
+  private now = ({ id }: BatchItem) => this.items().find((item) => item.id === id);
   private set = (item: BatchItem, change: Partial<BatchItem>) => updateItem(this.tool.name, item.id, change);
 
   /** Uploads one waiting item after another and starts its run. */
@@ -140,31 +142,58 @@ class BatchRunner {
       try {
         const image = item.image ?? (await this.upload(item, signal));
         this.set(item, { image });
-        // The request itself is not aborted: a job created unseen could not be canceled.
         const run = (key: string) =>
-          this.withRetries(item, signal, async () => {
-            this.set(item, { state: { kind: 'uploading', fraction: 1 }, key });
-            return unwrap(
-              await api.POST(action.path, {
-                params: {
-                  query: { imageId: image.id },
-                  header: { 'Idempotency-Key': key, Prefer: 'respond-async' },
-                },
-              }),
-            );
-          });
+          this.withRetries(item, signal, () => this.send(item, action, image.id, key));
         const first = await run(item.key);
-        const hasEnded = item.isRepeat && !Array.isArray(first) && hasEndedWithoutResult(first);
+        const hasEnded =
+          item.isRepeat && !this.now(item)?.jobId && !Array.isArray(first) && hasEndedWithoutResult(first);
+        if (hasEnded) this.set(item, { isSent: false });
         // The user has asked for a run after the one whose answer was lost.
-        const answer = hasEnded ? await run(newId()) : first;
-        if (Array.isArray(answer)) this.complete(item, answer);
-        else this.applyJob(item, answer);
-        const isUnwanted = signal.aborted && this.batch() && !Array.isArray(answer);
-        // If the cancellation is lost, the list still shows the job.
-        if (isUnwanted) await this.cancel({ ...item, jobId: answer.id }).catch(() => {});
+        await this.take(item, hasEnded ? await run(newId()) : first, signal);
       } catch (error) {
+        // Its job was seen without the answer, and shows how it goes on.
+        if (this.now(item)?.jobId) continue;
         this.fail(item, error as Error);
+        if (isAborted(error)) await this.cancelUnseen(item, action, signal);
       }
+    }
+  }
+
+  /** Starts the run of an item, or asks for its job once that is known. */
+  private async send(item: BatchItem, action: ToolAction, imageId: string, key: string) {
+    const { jobId, isSent: wasSent = false } = this.now(item) ?? item;
+    if (jobId) return unwrap(await api.GET('/api/jobs/{jobId}', { params: { path: { jobId } } }));
+    this.set(item, { state: { kind: 'uploading', fraction: 1 }, key, isSent: true });
+    try {
+      // The request itself is not aborted: a job created unseen could not be canceled.
+      return unwrap(
+        await api.POST(action.path, {
+          params: { query: { imageId }, header: { 'Idempotency-Key': key, Prefer: 'respond-async' } },
+        }),
+      );
+    } catch (error) {
+      const isRefused = error instanceof ApiError && (error.status < 500 || error.detail !== '');
+      if (isRefused) this.set(item, { isSent: wasSent });
+      throw error;
+    }
+  }
+
+  /** Takes the answer to the start of a run, and cancels the run if the user has canceled meanwhile. */
+  private async take(item: BatchItem, answer: Job | Result[], signal: AbortSignal) {
+    if (Array.isArray(answer)) return this.complete(item, answer);
+    this.applyJob(item, answer);
+    // If the cancellation is lost, the list still shows the job.
+    if (signal.aborted && this.batch()) await this.cancel({ ...item, jobId: answer.id }).catch(() => {});
+  }
+
+  /** Cancels a run whose answer was lost. Its request is the only way to its job. */
+  private async cancelUnseen(item: BatchItem, action: ToolAction, signal: AbortSignal) {
+    const { isSent, image, key } = this.now(item) ?? {};
+    if (!isSent || !image || !key) return;
+    try {
+      await this.take(item, await this.send(item, action, image.id, key), signal);
+    } catch (error) {
+      this.fail(item, error as Error);
     }
   }
 
@@ -181,11 +210,14 @@ class BatchRunner {
   }
 
   private withRetries<T>(item: BatchItem, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    return withRetries(signal, (cause) => this.set(item, { state: { kind: 'paused', cause } }), call);
+    const pause = (cause: PauseCause) => {
+      if (!this.now(item)?.jobId) this.set(item, { state: { kind: 'paused', cause } });
+    };
+    return withRetries(signal, pause, call);
   }
 
   private fail(item: BatchItem, error: Error) {
-    if (error.name === 'AbortError') return this.set(item, { state: { kind: 'canceled' } });
+    if (isAborted(error)) return this.set(item, { state: { kind: 'canceled' } });
     if (isProblem(error, 402)) return this.stopUnpaid(item);
     if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
     if (isProblem(error, 404)) this.set(item, prepareUpload(item));
@@ -223,11 +255,29 @@ class BatchRunner {
   }
 
   private show = (job: Job) => {
+    const unseen = this.items().some(({ jobId }) => jobId === job.id)
+      ? undefined
+      : this.items().find((item) => this.isRunOf(item, job));
+    // Not finished: the answer was only lost.
+    if (unseen) this.set(unseen, { jobId: job.id, state: { kind: 'uploading', fraction: 1 } });
     const state = itemState(job);
     this.setOfJob(job.id, (item) =>
       job.failure?.code === 'image_missing' ? { ...prepareUpload(item), state } : { state },
     );
   };
+
+  /** Whether a job is most likely the run of an item whose answer is due or was lost. */
+  private isRunOf({ image, jobId, isSent }: BatchItem, job: Job): boolean {
+    const action = this.batch()?.action;
+    return (
+      isSent === true &&
+      jobId === null &&
+      image?.id === job.imageId &&
+      job.tool === this.tool.name &&
+      (job.tier === 'free') === (action?.path === this.tool.free.path) &&
+      (job.factor ?? null) === action?.factor
+    );
+  }
 
   /** Jobs are deleted together with their image. */
   private showDeleted = (jobId: string, error: ApiError) =>
@@ -236,10 +286,7 @@ class BatchRunner {
       state: { kind: 'failed', reason: problemText(error) },
     }));
 
-  private isShown = ({ id, tool, imageId }: Job) =>
-    this.isOpen &&
-    tool === this.tool.name &&
-    this.items().some(({ image, jobId }) => jobId === id || image?.id === imageId);
+  private isShown = ({ id }: Job) => this.isOpen && this.items().some(({ jobId }) => jobId === id);
 
   private setOfJob(jobId: string, change: (item: BatchItem) => Partial<BatchItem>) {
     const item = this.items().find((one) => one.jobId === jobId);
@@ -254,8 +301,10 @@ class BatchRunner {
 /** Lets an item whose image is gone be uploaded and run again. Returns what changes. */
 function prepareUpload({ file }: BatchItem): Partial<BatchItem> {
   if (file) forgetUpload(file);
-  return { image: null, key: newId() };
+  return { image: null, key: newId(), isSent: false };
 }
+
+const isAborted = (error: unknown) => error instanceof Error && error.name === 'AbortError';
 
 function itemState(job: Job): ItemState {
   const { state, position, progress, failure } = job;

@@ -28,6 +28,8 @@ export type BatchItem = {
   key: string;
   /** Whether the user retries a run that the API may have. */
   isRepeat?: boolean;
+  /** Whether the API may have its run, because no answer to the request has come. */
+  isSent?: boolean;
   image: Pick<Image, 'id'> | null;
   jobId: string | null;
   state: ItemState;
@@ -136,8 +138,10 @@ function restoreItem(item: BatchItem): BatchItem {
     return { ...item, state: { kind: 'rejected', reason: t('Not started: choose this file again') } };
   // Its job knows the current state, with picture URLs that have not expired.
   if (jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
+  if (isFinished(item)) return item;
   // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
-  return isFinished(item)
-    ? item
-    : { ...item, state: { kind: 'failed', reason: t('Not started before the reload') } };
+  const reason = item.isSent
+    ? t('Perhaps started before the reload: retry to see this run')
+    : t('Not started before the reload');
+  return { ...item, state: { kind: 'failed', reason } };
 }
