@@ -3,6 +3,8 @@ import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveFile } from '@/lib/download';
+import { queryKeys } from '@/lib/query-keys';
+import { storeSignIn } from '@/lib/stored-user';
 import { breakGet } from '@/testing/break-get';
 import { anApiKey, aStorage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
@@ -291,6 +293,25 @@ describe('deleting the account', () => {
       expect(screen.getAllByText('Your account was deleted')).toHaveLength(1);
     },
   );
+
+  test('is final for calls that this page sends before its answer', async () => {
+    const { api: mock, queryClient } = renderApp('/account', { api: api(), signedIn: true });
+    await storeSignIn('test-token');
+    server.use(
+      http.delete('*/api/user', async () => {
+        server.use(
+          http.get('*/api/user/get', () =>
+            HttpResponse.json({ code: 'account_deleted', detail: 'It is gone' }, { status: 401 }),
+          ),
+        );
+        await queryClient.invalidateQueries({ queryKey: queryKeys.user });
+      }),
+    );
+    const { field } = await ask();
+    await userEvent.type(field, 'DELETE{Enter}');
+    expect(await screen.findByText('Your account was deleted')).toBeVisible();
+    expect(mock.calls).not.toContain('POST /api/user');
+  });
 
   test('is said on a public page if it happened elsewhere', async () => {
     const { router } = renderApp('/pricing', { api: api(), signedIn: true });

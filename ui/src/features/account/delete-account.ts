@@ -5,6 +5,7 @@ import { api, unwrap } from '@/lib/api-client';
 import { notifySuccess } from '@/lib/notify';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { forgetSignIn } from '@/lib/stored-user';
 import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
 
@@ -17,7 +18,11 @@ export function useDeleteAccount() {
   useEffect(() => () => onUnmount.current(), []);
 
   return useMutation({
-    mutationFn: async () => unwrap(await api.DELETE('/api/user')),
+    mutationFn: async () => {
+      // A call between the deletion and its answer must not start another account.
+      forgetSignIn();
+      unwrap(await api.DELETE('/api/user'));
+    },
     onSuccess: () => {
       // Only after this page is left: it redirects signed-out users to /login.
       onUnmount.current = signOutLocally;
