@@ -146,7 +146,7 @@ test('ends the session when the API refuses a renewed token', async () => {
   expect(onExpired).toHaveBeenCalledOnce();
 });
 
-test('signs out of a deleted account without renewing its token, which would create another account', async () => {
+test('signs out of a deleted account without renewing its token', async () => {
   const renewal = vi.fn(() => HttpResponse.error());
   answerRenewal(renewal);
   await storeUser(now() + 3600);
