@@ -21,7 +21,8 @@ export function renewUser(
         resolve(await (await loadClient()).signinSilent());
       } catch (error) {
         // Before the next tab has its turn, which would find nothing to renew.
-        if (isRefusal(error)) expireStoredUser(key);
+        const isStale = readStoredUser(key)?.access_token === stale.access_token;
+        if (isRefusal(error) && isStale) expireStoredUser(key);
         reject(error);
       }
       await new Promise((written) => setTimeout(written, WRITE_SECONDS * 1000));

@@ -295,6 +295,39 @@ test.each([
   expect(onExpired).not.toHaveBeenCalled();
 });
 
+test.each([
+  ['deleted', { code: 'account_deleted', detail: 'This account was deleted.' }],
+  ['refused', { detail: 'Sign in again.' }],
+])('a tab that was frozen leaves the sign-in of another one when its old token is %s', async (_, body) => {
+  await storeUser(now() + 3600, '');
+  const session = createSession();
+  server.use(http.get('*/api/user/get', () => HttpResponse.json(body, { status: 401 })));
+  const fresh = { ...session.state.getState().user, access_token: 'fresh' };
+  localStorage.setItem(storageKey, JSON.stringify(fresh));
+  await storeSignIn('fresh');
+  await api.GET('/api/user/get');
+  expect(session.state.getState()).toMatchObject({
+    user: { access_token: 'fresh' },
+    hasSignedOut: false,
+  });
+  expect(localStorage.getItem(storageKey)).toContain('fresh');
+  expect(localStorage.getItem('retouch-sign-in')).not.toBeNull();
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
+test('a sign-in during a renewal survives its refusal', async () => {
+  await storeUser(now() - 1);
+  const session = createSession();
+  answerRenewal(() => {
+    const fresh = { ...session.state.getState().user, access_token: 'fresh', expires_at: now() + 3600 };
+    localStorage.setItem(storageKey, JSON.stringify(fresh));
+    return HttpResponse.json({ error: 'invalid_grant' }, { status: 400 });
+  });
+  expect(await session.token()).toBe('fresh');
+  expect(localStorage.getItem(storageKey)).toContain('fresh');
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
 test('a tab takes the token that another one has renewed', async () => {
   const answer = vi.fn(() =>
     HttpResponse.json({

@@ -181,13 +181,13 @@ export class Session {
   private startAgain = async (token: string) => (await isFromSignIn(token)) && startAccount(token);
 
   private leaveDeletedAccount = () => {
-    if (!this.state.getState().user) return;
+    if (!this.state.getState().user || this.takeNewer()) return;
     this.signOutLocally();
     notifyInfo(t('Your account was deleted'));
   };
 
   private expire = () => {
-    if (!this.state.getState().user) return;
+    if (!this.state.getState().user || this.takeNewer()) return;
     expireStoredUser(this.storageKey);
     this.state.setState({ isLoading: false, user: null });
     this.events.onExpired();
@@ -279,6 +279,14 @@ export class Session {
     // A sign-in that is being finished here is newer.
     if (!this.state.getState().isLoading) this.take(readStoredUser(this.storageKey));
   };
+
+  /** Takes the user of another tab, of whom a tab that was frozen has not heard. Returns false if there is none. */
+  private takeNewer(): boolean {
+    const stored = readStoredUser(this.storageKey);
+    if (!stored || stored.access_token === this.state.getState().user?.access_token) return false;
+    this.take(stored);
+    return true;
+  }
 
   /** Takes what this or another tab has stored: renewed tokens, a sign-in, the end of the session, or a sign-out. */
   private take(stored: StoredUser | null) {
