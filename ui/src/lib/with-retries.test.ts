@@ -17,6 +17,16 @@ test('repeats a call whose connection was lost, although the browser is online',
   expect(onPause).toHaveBeenCalledExactlyOnceWith('network');
 });
 
+test('repeats a call whose answer did not come in time', async () => {
+  const late = async () => {
+    throw new DOMException('Signal timed out', 'TimeoutError');
+  };
+  const call = vi.fn(async () => 'sent').mockImplementationOnce(late);
+  const sent = withRetries(new AbortController().signal, () => {}, call);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await sent).toBe('sent');
+});
+
 test('gives up on a connection that is lost four times, after growing pauses', async () => {
   const startedAt = Date.now();
   const times: number[] = [];

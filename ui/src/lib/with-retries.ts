@@ -26,10 +26,10 @@ export async function withRetries<T>(
       if (isProblem(error, 429) || isProblem(error, 503)) {
         onPause('server');
         await pause((error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS) * 1_000, signal);
-      } else if (error instanceof TypeError && !navigator.onLine) {
+      } else if (isLoss(error) && !navigator.onLine) {
         onPause('network');
         await untilOnline(signal);
-      } else if (error instanceof TypeError && losses < MAX_LOSSES) {
+      } else if (isLoss(error) && losses < MAX_LOSSES) {
         onPause('network');
         await pause(backoffMs(error, losses), signal);
         losses += 1;
@@ -39,6 +39,9 @@ export async function withRetries<T>(
     }
   }
 }
+
+const isLoss = (error: unknown) =>
+  error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
 
 /** Resolves when the network is back; rejects when the signal aborts. */
 function untilOnline(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { loadToasts } from '@/lib/notify';
 import { aJob, anImage, aResult } from '@/testing/builders';
@@ -324,6 +324,22 @@ describe('the background tool on a stored image', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(screen.queryByText('Failed to remove image background')).toBeNull();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
+  });
+
+  test('ends the wait on a connection that is dead', async () => {
+    const { timeout } = AbortSignal;
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms === 60_000 ? 50 : ms));
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () => new Promise<never>(() => {}), { once: true }),
+    );
+    const run = await runButton();
+    await userEvent.click(run);
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+    await userEvent.click(run);
+    await results();
+    vi.restoreAllMocks();
   });
 
   test('can run again as soon as a run has ended whose response is still due', async () => {

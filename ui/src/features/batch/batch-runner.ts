@@ -2,6 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
+import { runLimit } from '@/features/runs/run-limit';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
@@ -165,9 +166,10 @@ class BatchRunner {
     if (jobId) return unwrap(await api.GET('/api/jobs/{jobId}', { params: { path: { jobId } } }));
     this.set(item, { state: { kind: 'uploading', fraction: 1 }, key, isSent: true });
     try {
-      // The request itself is not aborted: a job created unseen could not be canceled.
+      // Canceling does not abort the request: a job created unseen could not be canceled.
       return unwrap(
         await api.POST(action.path, {
+          signal: runLimit(),
           params: { query: { imageId }, header: { 'Idempotency-Key': key, Prefer: 'respond-async' } },
         }),
       );

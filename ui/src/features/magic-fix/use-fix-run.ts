@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { Shape } from '@/features/mask/marks';
 import { useResults } from '@/features/results/get-results';
+import { runLimit } from '@/features/runs/run-limit';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
@@ -62,6 +63,7 @@ export function useFixRun(imageId: string, targetId: string | null, events: FixE
     isRunOf: (request, { prompt }) => wordsOf(request.prompt) === wordsOf(prompt),
     send: async ({ mask, prompt, isExact }, idempotencyKey, target) => {
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {
+        signal: runLimit(),
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
         fields: isExact === undefined ? { prompt } : { prompt, exactMask: String(isExact) },
       });

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { useResults } from '@/features/results/get-results';
+import { runLimit } from '@/features/runs/run-limit';
 import { useRun } from '@/features/runs/use-run';
 import { api, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
@@ -22,6 +23,7 @@ export function useToolRun(tool: EditingTool, imageId: string, onDone: (results:
     send: async (action, idempotencyKey) =>
       unwrap(
         await api.POST(action.path, {
+          signal: runLimit(),
           params: {
             query: { imageId },
             header: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
