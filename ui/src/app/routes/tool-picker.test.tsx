@@ -744,6 +744,19 @@ describe('a batch after a reload', () => {
     expect(leaving.defaultPrevented).toBe(false);
   });
 
+  test('says so if no file was sent, instead of counting none', async () => {
+    const unsent = { image: null, state: { kind: 'unpaid' } } as const;
+    useBatches.setState({
+      'remove-background': aBatch([item(unsent), item({ id: 'b', name: 'two.png', ...unsent })]),
+    });
+    useBatches.setState(restoreBatches(), true);
+    renderApp('/remove-background', { signedIn: true });
+    expect(await screen.findByText('None of these files was sent')).toBeVisible();
+    expect(screen.getByRole('heading', { name: '2 images' })).toBeVisible();
+    expect(screen.queryByText(/^0 /)).toBeNull();
+    expect(screen.getByRole('button', { name: 'New batch' })).toBeVisible();
+  });
+
   test('names a file whose image was deleted before its run, and keeps the reason of one that is damaged', async () => {
     const failed = { image: null, key: 'key-b' };
     useBatches.setState({

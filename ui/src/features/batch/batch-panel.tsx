@@ -88,7 +88,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
       <section aria-labelledby="batch" className="min-w-0">
         <div className="mb-4 flex min-h-9 items-center justify-between gap-4">
           <h2 id="batch" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
-            {countImages(accepted)}
+            {countImages(hasStarted && accepted === 0 ? items.length : accepted)}
           </h2>
           {!hasStarted && (
             <>

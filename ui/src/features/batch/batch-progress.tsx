@@ -41,7 +41,9 @@ export function BatchProgress(props: BatchProgressProps) {
       <div className="grid gap-2">
         <p role="status" className="text-lg font-semibold tabular-nums">
           {[
-            t('{done} of {total} done', { done: count('done'), total: accepted.length }),
+            accepted.length > 0
+              ? t('{done} of {total} done', { done: count('done'), total: accepted.length })
+              : t('None of these files was sent'),
             count('failed') > 0 && plural(count('failed'), { one: '# failed', other: '# failed' }),
             count('unpaid') > 0 && plural(count('unpaid'), { one: '# not started', other: '# not started' }),
             count('canceled') > 0 && plural(count('canceled'), { one: '# canceled', other: '# canceled' }),
