@@ -328,7 +328,7 @@ describe('the background tool on a stored image', () => {
 
   test('ends the wait on a connection that is dead', async () => {
     const { timeout } = AbortSignal;
-    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms === 60_000 ? 50 : ms));
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms === 120_000 ? 50 : ms));
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(
