@@ -24,6 +24,8 @@ pub(super) enum Object {
     Defect,
     /// More detail.
     Detail,
+    /// Color, which is added to a faded picture.
+    Color,
     /// A natural look, which a removal has anyway.
     NaturalLook,
 }
@@ -37,13 +39,15 @@ pub(super) struct Request {
 
 /// Returns the mode of a prompt with these requests; `None` if there are none. `replaces` says whether it replaces what it removes.
 pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
+    let first = requests.first()?;
     let removes = requests.iter().any(|request| request.act == Act::Remove);
+    // "Remove the scratches and make the colors vivid" asks for a picture without scratches, not for another one.
+    let mends = matches!(first.object, Object::Damage | Object::Defect);
     let paints = requests.iter().any(|Request { act, object }| match act {
-        Act::Add => *object != Object::Detail,
-        Act::Change => *object == Object::Thing,
+        Act::Add => *object == Object::Thing || *object == Object::Color && !mends,
+        Act::Change => *object == Object::Thing && !mends,
         _ => false,
     });
-    let first = requests.first()?;
     let mode = match (first.act, first.object) {
         (Act::Remove | Act::Add, _) if removes && (replaces || paints) => FixMode::Edit,
         (Act::Remove, Object::Damage) | (Act::Restore, _) => FixMode::Restore,

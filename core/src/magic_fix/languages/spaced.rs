@@ -164,12 +164,19 @@ fn request(verb: &Verb, words: &[String]) -> Request {
         Act::Remove if is_removal_of(|words| words.defects) => Object::Defect,
         // "Add a sharper castle" adds a castle.
         Act::Add if begins_with_detail(object) => Object::Detail,
+        Act::Add if is_color(object) => Object::Color,
         Act::Remove | Act::Add => Object::Thing,
         _ if is_about(|words| words.detail) => Object::Detail,
         _ if is_about(|words| words.natural) => Object::NaturalLook,
         _ => Object::Thing,
     };
     Request { act: verb.act, object }
+}
+
+/// Recognizes "(add) color" and "(füge) Farbe (hinzu)", but not "a color chart".
+fn is_color(object: &[String]) -> bool {
+    let colors = ["color", "colour", "colors", "colours", "farbe", "couleur", "couleurs", "cor"];
+    object.iter().all(|word| colors.contains(&word.as_str()) || word == "hinzu")
 }
 
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a

@@ -712,3 +712,25 @@ fn longer_english_prompts_have_their_modes() {
         ("add more detail and remove the noise", Enhance),
     ]);
 }
+
+#[test]
+fn a_second_wish_does_not_repaint_what_is_mended() {
+    assert_modes(&[
+        ("remove the scratches and make it look new", Restore),
+        ("remove scratches and make it clear", Restore),
+        ("remove the scratches and make the colors vivid", Restore),
+        ("Entferne die Kratzer und mach das Bild wie neu", Restore),
+        ("Elimina los arañazos y haz que parezca nueva", Restore),
+        ("remove the scratches and add color", Restore),
+        ("remove the noise from the photo and make it bright", Enhance),
+        ("remove blur and make it clear", Enhance),
+        ("remove the blur and make it HD", Enhance),
+        ("remove noise and make the colors pop", Enhance),
+        ("remove the scratch and replace it with a flower", Edit),
+        ("remove the noise and add a hat", Edit),
+        ("remove the scratches and put a flower there", Edit),
+        ("Entferne die Kratzer und füge Farbe hinzu", Restore),
+        ("remove the man and add color", Edit),
+        ("add color", Add),
+    ]);
+}
