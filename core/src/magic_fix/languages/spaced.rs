@@ -23,32 +23,86 @@ const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
 const DESCRIBES: [&str; 11] =
     ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
 
+/// Words that say that a thing is new, or what another becomes.
+const NEW: [&str; 4] = ["into", "to", "en", "zu"];
+
+/// What says that a request changes nothing, or that a removed thing leaves no trace.
+const LIKE_BEFORE: [&str; 19] = [
+    "sure",
+    "blend",
+    "it match",
+    "never",
+    "nothing",
+    "nobody",
+    "no one",
+    "no other",
+    "no change",
+    "no changes",
+    "like it did before",
+    "nie",
+    "nichts",
+    "nunca",
+    "nada",
+    "jamais",
+    "rien",
+    "so als",
+    "so dass",
+];
+/// Words that may follow the name of a look: "(make it look natural) again".
+const AFTER_LOOK: [&str; 23] = [
+    "again", "too", "looking", "possible", "in", "on", "at", "as", "so", "for", "where", "with",
+    "wieder", "aussieht", "aussehen", "wie", "im", "mit", "posible", "con", "dans", "avec",
+    "possivel",
+];
+
+/// A verb and the words of its request, with those of the parts that follow.
+struct Phrase {
+    verb: Verb,
+    words: Vec<String>,
+    /// The number of words in the part of the verb, with a last "and white".
+    own: usize,
+}
+
+impl Phrase {
+    fn new(verb: Verb, words: Vec<String>) -> Self {
+        Self { verb, own: words.len(), words }
+    }
+
+    fn extend(&mut self, part: &[String]) {
+        if part.len() == 1 && self.own == self.words.len() {
+            self.own += 1;
+        }
+        self.words.extend_from_slice(part);
+    }
+}
+
 /// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
 pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
     let all = parts_of(plain);
     let parts: Vec<_> = all.iter().map(|part| bare(part)).filter(|part| !part.is_empty()).collect();
-    let mut requests: Vec<(Verb, Vec<String>)> = vec![];
+    let mut requests: Vec<Phrase> = vec![];
     let mut before: Vec<String> = vec![];
     for part in &parts {
-        let first = requests.first().map(|(_, words)| words[0].as_str());
+        let first = requests.first().map(|phrase| phrase.words[0].as_str());
         let follows_without = first.is_some_and(|word| WITHOUT.contains(&word));
         match verb_of(text, part, follows_without, parts.len() == 1) {
             // "A beach, clear sky, no people" is a description.
             Some(_) if requests.is_empty() && !before.is_empty() && describes(part) => break,
             // What comes before an infinitive belongs to it.
             Some(verb) if verb.is_last => {
-                requests.push((verb, [std::mem::take(&mut before), part.to_vec()].concat()));
+                let words = [std::mem::take(&mut before), part.to_vec()].concat();
+                requests.push(Phrase::new(verb, words));
             }
-            Some(verb) => requests.push((verb, part.to_vec())),
+            Some(verb) => requests.push(Phrase::new(verb, part.to_vec())),
             None => match requests.last_mut() {
-                Some((_, words)) => words.extend_from_slice(part),
+                Some(phrase) => phrase.extend(part),
                 None => before.extend_from_slice(part),
             },
         }
     }
     let words = all.concat();
     let replaces = LANGUAGES.iter().any(|language| contains(&words, language.instead));
-    let requests: Vec<_> = requests.iter().map(|(verb, words)| request(verb, words)).collect();
+    let requests: Vec<_> = requests.iter().map(request).collect();
     // In a description, "more details" comes later: "a castle on a hill, more details".
     let asks_for_detail = || {
         let object = parts.first().map(|part| undescribed(part)).unwrap_or_default();
@@ -87,9 +141,13 @@ fn parts_of(plain: &str) -> Vec<Vec<String>> {
     parts
 }
 
-/// Returns true for "más detalles", whose first word is also a Portuguese "but".
+/// Returns true for "más detalles" and "más natural", whose first word is also a Portuguese "but".
 fn begins_with_detail(words: &[String]) -> bool {
-    LANGUAGES.iter().any(|language| leading(words, language.detail).is_some())
+    let is_look = |words: &[String]| {
+        words.first().is_some_and(|word| word == "mas")
+            && words.get(1).is_some_and(|word| SPANISH.natural.contains(&word.as_str()))
+    };
+    is_look(words) || LANGUAGES.iter().any(|language| leading(words, language.detail).is_some())
 }
 
 /// Returns a part without joining words, courtesies and numbers at both ends.
@@ -147,7 +205,7 @@ fn romance_verb(part: &[String]) -> Option<Verb> {
     is_light.then_some(Verb::split(Act::Change))
 }
 
-fn request(verb: &Verb, words: &[String]) -> Request {
+fn request(Phrase { verb, words, own }: &Phrase) -> Request {
     let object = undescribed(&words[verb.length.min(words.len())..]);
     let is_about = |list: fn(&Words) -> &'static [&'static str]| {
         LANGUAGES.iter().any(|language| contains(object, list(language)))
@@ -167,10 +225,25 @@ fn request(verb: &Verb, words: &[String]) -> Request {
         Act::Add if is_color(object) => Object::Color,
         Act::Remove | Act::Add => Object::Thing,
         _ if is_about(|words| words.detail) => Object::Detail,
-        _ if is_about(|words| words.natural) => Object::NaturalLook,
+        Act::Change if is_look(verb, &words[..*own]) => Object::NaturalLook,
         _ => Object::Thing,
     };
     Request { act: verb.act, object }
+}
+
+/// Recognizes a change to a look that a removal has anyway: "make it look natural", "mach den Hintergrund passend", "make it
+/// look like he was never there". "Make her eyes a natural blue" and "turn it into a clean studio" want new things.
+fn is_look(verb: &Verb, words: &[String]) -> bool {
+    let end = words.len() - usize::from(verb.is_last);
+    let object = &words[verb.length.min(end)..end];
+    let has = |list: &[&str]| object.iter().any(|word| list.contains(&word.as_str()));
+    let is_end = |at: usize| object.get(at).is_none_or(|word| AFTER_LOOK.contains(&word.as_str()));
+    let is_natural = |language: &Words| {
+        let is_verbs = verb.length == 0 || language.leading(words, language.change).is_some();
+        let is_look = |at: usize| language.natural.contains(&object[at].as_str()) && is_end(at + 1);
+        is_verbs && (0..object.len()).any(is_look) && !has(language.articles)
+    };
+    contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
 }
 
 /// Recognizes "(add) color" and "(füge) Farbe (hinzu)", but not "a color chart".

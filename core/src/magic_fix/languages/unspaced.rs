@@ -86,7 +86,10 @@ fn japanese_request(part: &str) -> Option<Request> {
         Act::Remove if is_about(JAPANESE.defects) => Object::Defect,
         Act::Remove => Object::Thing,
         _ if has(part, JAPANESE.detail) => Object::Detail,
-        _ if has(part, JAPANESE.natural) => Object::NaturalLook,
+        // "自然の風景にして" wants a new thing.
+        Act::Change if JAPANESE.natural.iter().any(|look| object.ends_with(look)) => {
+            Object::NaturalLook
+        }
         _ => Object::Thing,
     };
     Some(Request { act: if act == Act::Remove && is_change { Act::Change } else { act }, object })
@@ -169,7 +172,9 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         Act::Remove if has(thing, CHINESE.damage) => Object::Damage,
         Act::Remove if has(thing, CHINESE.defects) => Object::Defect,
         Act::Remove => Object::Thing,
-        Act::Change if has(clause, CHINESE.natural) => Object::NaturalLook,
+        Act::Change if CHINESE.natural.iter().any(|look| clause.ends_with(look)) => {
+            Object::NaturalLook
+        }
         _ => added,
     };
     let also_adds =

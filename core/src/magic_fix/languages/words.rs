@@ -37,7 +37,7 @@ pub struct Words {
     pub defects: List,
     /// What only an enhancement asks for.
     pub detail: List,
-    /// Looks that a removal has anyway.
+    /// Looks that a removal has anyway, such as "(make it look) natural".
     pub natural: List,
     /// What turns a removal into an edit, most often a replacement.
     pub instead: List,
@@ -241,11 +241,23 @@ pub const ENGLISH: Words = Words {
         "seamless",
         "seamlessly",
         "realistic",
-        "sure",
-        "blend",
         "good",
         "clean",
         "perfect",
+        "better",
+        "nice",
+        "real",
+        "normal",
+        "match",
+        "same",
+        "unchanged",
+        "untouched",
+        "empty",
+        "smooth",
+        "even",
+        "new",
+        "clear",
+        "before",
     ],
     instead: &["replace", "replacing", "instead"],
 };
@@ -370,7 +382,23 @@ pub const GERMAN: Words = Words {
     ],
     defects: &["rauschen", "bildrauschen", "unschaerfe", "artefakte", "verpixelung", "koernung"],
     detail: &["mehr details", "schaerfer", "hoehere aufloesung", "bessere qualitaet"],
-    natural: &["natuerlich", "realistisch", "nahtlos", "sauber"],
+    natural: &[
+        "natuerlich",
+        "realistisch",
+        "nahtlos",
+        "sauber",
+        "glatt",
+        "passend",
+        "gut",
+        "perfekt",
+        "echt",
+        "normal",
+        "leer",
+        "neu",
+        "gleich",
+        "vorher",
+        "so",
+    ],
     instead: &[
         "ersetze",
         "ersetzen",
@@ -511,7 +539,10 @@ pub const SPANISH: Words = Words {
         "mas resolucion",
         "mayor resolucion",
     ],
-    natural: &["natural", "realista", "limpio"],
+    natural: &[
+        "natural", "realista", "limpio", "limpia", "real", "normal", "bien", "perfecto",
+        "perfecta", "igual", "liso", "lisa", "suave", "vacio", "vacia", "nuevo", "nueva", "antes",
+    ],
     instead: &[
         "reemplaza",
         "reemplazar",
@@ -635,7 +666,23 @@ pub const FRENCH: Words = Words {
         "meilleure qualite",
         "meilleure resolution",
     ],
-    natural: &["naturel", "naturelle", "realiste", "propre"],
+    natural: &[
+        "naturel",
+        "naturelle",
+        "realiste",
+        "propre",
+        "reel",
+        "normal",
+        "normale",
+        "parfait",
+        "parfaite",
+        "pareil",
+        "lisse",
+        "vide",
+        "neuf",
+        "neuve",
+        "avant",
+    ],
     instead: &["remplace", "remplacer", "remplacez", "a la place", "et mets"],
 };
 
@@ -730,7 +777,10 @@ pub const PORTUGUESE: Words = Words {
         "mais resolucao",
         "maior resolucao",
     ],
-    natural: &["natural", "realista", "limpo"],
+    natural: &[
+        "natural", "realista", "limpo", "limpa", "real", "normal", "bem", "perfeito", "perfeita",
+        "igual", "liso", "lisa", "suave", "vazio", "vazia", "novo", "nova", "antes",
+    ],
     instead: &["substitua", "substituir", "no lugar", "em vez", "troque", "e bota", "e bote"],
 };
 
@@ -825,7 +875,7 @@ pub const JAPANESE: Words = Words {
     damage: &["傷", "キズ", "きず", "折り目", "破れ"],
     defects: &["ノイズ", "ブレ", "ぼけ", "ボケ", "ぼかし", "ざらつき"],
     detail: &["もっと鮮明"],
-    natural: &["自然", "きれい", "綺麗"],
+    natural: &["自然", "自然な感じ", "きれい", "綺麗", "元", "元通り", "元の背景", "目立たな"],
     instead: &["代わり", "かわりに", "置き換え", "入れ替え", "差し替え", "に変えて"],
 };
 
