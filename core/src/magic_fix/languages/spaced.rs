@@ -197,12 +197,49 @@ fn romance_verb(part: &[String]) -> Option<Verb> {
     if begins(&["rends", "rendez", "rendre"]) && contains(part, &["plus net", "plus nets"]) {
         return Some(Verb::split(Act::Enhance));
     }
+    if leaves_a_look(part) {
+        return Some(Verb::split(Act::Change));
+    }
+    if let Some(verb) = french_infinitive(part) {
+        return Some(verb);
+    }
     let [verb, _, light, place @ ..] = part else { return None };
     let is_room = |word: &String| ["quarto", "sala", "cozinha", "casa"].contains(&word.as_str());
     let is_light = verb.starts_with("apag")
         && ["luz", "luzes", "vela", "velas"].contains(&light.as_str())
         && (place.is_empty() || place.get(1).is_some_and(is_room));
     is_light.then_some(Verb::split(Act::Change))
+}
+
+/// Recognizes "deixe (o fundo) branco" and "déjalo blanco", but neither "deixe o cachorro" nor "deixe assim": that stays.
+fn leaves_a_look(part: &[String]) -> bool {
+    const STAYS: [&str; 7] = ["asi", "assim", "intacto", "intacta", "tudo", "isso", "ahi"];
+    const LEAVES: [&str; 9] = [
+        "dejalo",
+        "dejala",
+        "dejarlo",
+        "dejarla",
+        "deja el fondo",
+        "dejar el fondo",
+        "deixe",
+        "deixar",
+        "deixe o fundo",
+    ];
+    part.split_last().is_some_and(|(look, verb)| {
+        leading(verb, &LEAVES) == Some(verb.len()) && !STAYS.contains(&look.as_str())
+    })
+}
+
+/// Recognizes a French infinitive after its pronoun: "(et) le rendre blanc".
+fn french_infinitive(part: &[String]) -> Option<Verb> {
+    let [pronoun, verb, ..] = part else { return None };
+    let is_infinitive = verb.ends_with('r') || verb.ends_with("re");
+    if !is_infinitive || !["le", "la", "les", "l'"].contains(&pronoun.as_str()) {
+        return None;
+    }
+    let (act, _) =
+        LISTS.iter().find(|(_, list)| FRENCH.leading(&part[1..], list(&FRENCH)).is_some())?;
+    Some(Verb::split(*act))
 }
 
 fn request(Phrase { verb, words, own }: &Phrase) -> Request {
@@ -252,14 +289,27 @@ fn is_color(object: &[String]) -> bool {
     object.iter().all(|word| colors.contains(&word.as_str()) || word == "hinzu")
 }
 
+/// Returns a Spanish verb without the pronoun at its end: "quita" of "quítalo".
+fn without_pronoun(word: &str) -> &str {
+    let is_verb = |word: &str| {
+        LISTS.iter().any(|(_, list)| list(&SPANISH).contains(&word))
+            || SPANISH.instead.contains(&word)
+    };
+    let verb = || {
+        let pronouns = ["los", "las", "les", "lo", "la", "le"];
+        pronouns.iter().find_map(|pronoun| word.strip_suffix(pronoun).filter(|verb| is_verb(verb)))
+    };
+    if is_verb(word) { word } else { verb().unwrap_or(word) }
+}
+
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
-/// courtesy. Drops symbols that join nothing.
+/// courtesy. Drops symbols that join nothing, and Spanish pronouns.
 fn split(plain: &str) -> Vec<String> {
     let mut words = vec![];
     for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {
         let article = part.find('\'').filter(|at| *at <= 2 && !["s'il", "i'd"].contains(&part));
         let (article, noun) = part.split_at(article.map_or(0, |at| at + 1));
-        words.extend([article, noun].map(str::to_owned));
+        words.extend([article, without_pronoun(noun)].map(str::to_owned));
     }
     words
         .retain(|word| word.contains(char::is_alphanumeric) || ["&", "+"].contains(&word.as_str()));

@@ -821,3 +821,103 @@ fn a_look_that_a_removal_leaves_is_not_a_new_thing() {
         ("Enlève l'homme et rends-le comme avant", Remove),
     ]);
 }
+
+#[test]
+fn a_removal_in_any_form_with_a_painting_in_any_form_is_an_edit() {
+    for (removals, joint, paintings) in [
+        (
+            &["Quita el coche", "quitar el coche", "Elimínalo", "¿Puedes borrar el coche?"][..],
+            "y",
+            &[
+                "pon un árbol",
+                "poner un árbol",
+                "ponlo blanco",
+                "añádele un árbol",
+                "hazlo blanco",
+                "hacerlo blanco",
+                "cámbialo por un árbol",
+                "cambiarlos por árboles",
+                "reemplázalos por árboles",
+                "reemplazarlo por un árbol",
+                "déjalo blanco",
+                "pintarlo de rojo",
+            ][..],
+        ),
+        (
+            &["Enlève la voiture", "enlever la voiture", "Supprimez-la", "Tu peux l’enlever ?"],
+            "et",
+            &[
+                "mets un arbre",
+                "met un arbre",
+                "mettre un arbre",
+                "rends le fond blanc",
+                "le rendre blanc",
+                "rendre le ciel bleu",
+                "change la couleur du manteau",
+                "changer la couleur du manteau",
+                "le remplacer par un arbre",
+                "transforme-le en arbre",
+            ],
+        ),
+        (
+            &["Remova o carro", "remover o carro", "tira o carro", "Você pode apagar o carro?"],
+            "e",
+            &[
+                "põe uma árvore",
+                "coloque uma árvore",
+                "colocar uma árvore",
+                "troca por uma árvore",
+                "trocar por uma árvore",
+                "substitua por uma árvore",
+                "substitui por uma árvore",
+                "mude a cor do céu",
+                "mudar a cor do céu",
+                "deixe branco",
+                "deixe o fundo branco",
+            ],
+        ),
+    ] {
+        for removal in removals {
+            assert_modes(&[(removal, Remove)]);
+            for painting in paintings {
+                assert_modes(&[(&format!("{removal} {joint} {painting}"), Edit)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn romance_paintings_have_the_forms_of_removals() {
+    assert_modes(&[
+        ("quitar el fondo y hacerlo blanco", Edit),
+        ("quitar el coche y cambiarlo por un árbol", Edit),
+        ("quitar el coche y reemplazarlo por un árbol", Edit),
+        ("Elimina los coches y reemplázalos por árboles", Edit),
+        ("Elimina los coches y cámbialos por árboles", Edit),
+        ("Quita el fondo y ponlo blanco", Edit),
+        ("Quita el fondo y déjalo blanco", Edit),
+        ("enlever le fond et le rendre blanc", Edit),
+        ("enlever le chapeau et changer la couleur du manteau", Edit),
+        ("Enlève la voiture et met un arbre", Edit),
+        ("remover o carro e trocar por uma árvore", Edit),
+        ("Remova o fundo e troca por branco", Edit),
+        ("Remova o fundo e deixe branco", Edit),
+        ("remova o carro e substitui por uma árvore", Edit),
+        ("tira o carro e põe uma árvore", Edit),
+        ("Quita el coche y déjalo natural", Remove),
+        ("Remova o carro e deixe natural", Remove),
+        ("Remova o carro e deixe a foto mais nítida", Remove),
+        ("Quita a la gente y deja el perro", Remove),
+        ("enlève la voiture et laisse le chien", Remove),
+        ("Remova o homem e deixe o fundo natural", Remove),
+        ("Remova o homem e deixe assim", Remove),
+        ("Remova o homem e deixe o cachorro", Remove),
+        ("Quita el coche y déjalo vacío", Remove),
+        ("Quita el coche y déjalo como está", Remove),
+        ("Quita el coche y deja el fondo", Remove),
+        ("Enlève l'homme et garde le transformer", Remove),
+        ("remove the bed and changer", Remove),
+        ("Enlève les boutons et rendre la peau lisse", Remove),
+        ("Enlève la voiture et le rendre naturel", Remove),
+    ]);
+}
