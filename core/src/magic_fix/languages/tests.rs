@@ -921,3 +921,43 @@ fn romance_paintings_have_the_forms_of_removals() {
         ("Enlève la voiture et le rendre naturel", Remove),
     ]);
 }
+
+#[test]
+fn chinese_replacements_have_their_modes() {
+    assert_modes(&[
+        ("去掉背景，换白底", Edit),
+        ("把背景去掉换白底", Edit),
+        ("去掉背景换白色", Edit),
+        ("去掉人物并换背景", Edit),
+        ("把帽子去掉，头发变红色", Edit),
+        ("去掉车，种一棵树", Edit),
+        ("去掉车，放棵树", Edit),
+        ("去掉文字，写“你好”", Edit),
+        ("我需要去掉这个人", Remove),
+        ("需要去掉水印", Remove),
+        ("想去掉水印", Remove),
+        ("这个人去掉好吗", Remove),
+        ("去掉换衣服的人", Remove),
+        ("去掉更换的招牌", Remove),
+        ("去掉放风筝的人", Remove),
+        ("去掉写字的人", Remove),
+        ("去掉种树的人", Remove),
+        ("去掉划痕，把照片变成彩色", Restore),
+        ("去掉人，背景不变", Remove),
+        ("去掉人，其他保持不变", Remove),
+        ("去掉路人，让照片变得更自然", Remove),
+        ("去掉路人，让照片变清晰", Remove),
+        ("把换衣服的人去掉", Remove),
+        ("去掉变形的人", Remove),
+        ("去掉变成石头的人", Remove),
+        ("去掉各种一次性杯子", Remove),
+        ("去掉这种杯子", Remove),
+        ("去掉背景变成白色", Edit),
+        ("把背景去掉变白色", Edit),
+        ("去掉车换棵绿色的树", Edit),
+        ("能把照片修好吗", Restore),
+        ("不需要去掉这个人", Edit),
+        ("想象一座城堡", Edit),
+        ("去掉背景，加盏灯", Edit),
+    ]);
+}

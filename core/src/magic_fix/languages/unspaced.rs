@@ -9,6 +9,12 @@ use crate::magic_fix::text::CLAUSE_ENDS;
 /// Words that join a second Chinese request to the first.
 const CHINESE_JOINTS: [&str; 7] = ["并且", "并", "然后", "接着", "同时", "再", "而且"];
 
+/// Numbers, and the words between them and a new thing: "放棵树". A quotation is written.
+const CHINESE_MEASURES: [char; 28] = [
+    '一', '两', '几', '些', '点', '个', '只', '朵', '条', '棵', '顶', '张', '辆', '座', '把', '件',
+    '头', '匹', '本', '杯', '瓶', '盏', '束', '块', '“', '"', '「', '《',
+];
+
 /// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
 pub(super) fn mode_of(plain: &str) -> Option<FixMode> {
     japanese(plain).or_else(|| chinese(plain))
@@ -112,7 +118,8 @@ fn polite(clause: &str) -> &str {
     let is_of = |rest: &str| rest.starts_with('的');
     while let Some(rest) = CHINESE.courtesy.iter().chain(&CHINESE_JOINTS).find_map(|word| {
         let after = text.strip_prefix(word).filter(|rest| !is_of(rest));
-        after.or_else(|| text.strip_suffix(word))
+        // "写“你好”" writes it.
+        after.or_else(|| text.strip_suffix(word).filter(|_| !begins_with_an_addition(text)))
     }) {
         text = trimmed(rest);
     }
@@ -135,7 +142,26 @@ fn split_before_joints(clause: &str) -> Vec<&str> {
 
 fn begins_with_a_verb(text: &str) -> bool {
     text.starts_with(['把', '将', '在', '给'])
+        || begins_with_an_addition(text)
         || LISTS.iter().any(|(_, list)| list(&CHINESE).iter().any(|verb| text.starts_with(verb)))
+}
+
+/// Recognizes "种一棵树" and "写“你好”", but neither "写字的人" nor "种子".
+fn begins_with_an_addition(text: &str) -> bool {
+    text.strip_prefix(['加', '放', '画', '种', '写'])
+        .is_some_and(|thing| thing.starts_with(CHINESE_MEASURES))
+}
+
+/// Recognizes what becomes another thing: "头发变红色" and "背景换白底", but neither "背景不变" nor "更换的招牌".
+fn becomes(text: &str) -> bool {
+    ['变', '换'].iter().any(|verb| {
+        text.split_once(*verb).is_some_and(|(before, after)| {
+            let is_new = after.starts_with(['成', '为']) || after.starts_with(CHINESE_MEASURES);
+            let is_otherwise = before.contains(['的', '不', '没', '无'])
+                || before.ends_with(['改', '更', '转', '交', '切']);
+            !is_otherwise && !after.is_empty() && (is_new || !after.contains('的'))
+        })
+    })
 }
 
 /// Returns what a clause asks for. After a removal, it may add a thing: "去掉帽子加朵花".
@@ -150,6 +176,8 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
             .find(|verb| {
                 clause.starts_with(**verb)
                     || clause.ends_with(**verb)
+                    // "去掉好吗"
+                    || clause.strip_suffix('好').is_some_and(|rest| rest.ends_with(**verb))
                     || moves && clause.contains(**verb)
             })
             .map(|verb| (*act, *verb))
@@ -162,9 +190,12 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         })
     };
     let is_placing = clause.starts_with(['在', '给']) && adds(clause);
-    let Some((act, verb)) = verb.or_else(|| is_placing.then_some((Act::Add, ""))) else {
-        return vec![];
+    let is_adding = is_placing || begins_with_an_addition(clause);
+    let other = || {
+        let act = if is_adding { Act::Add } else { Act::Change };
+        (is_adding || becomes(clause)).then_some((act, ""))
     };
+    let Some((act, verb)) = verb.or_else(other) else { return vec![] };
     // A word before 的 only describes: "模糊的人".
     let thing = clause.rsplit('的').next().unwrap_or(clause);
     let added = if asks_for_detail(clause) { Object::Detail } else { Object::Thing };
@@ -177,11 +208,14 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         }
         _ => added,
     };
-    let also_adds =
-        act == Act::Remove && clause.split_once(verb).is_some_and(|(_, after)| adds(after));
     let mut requests = vec![Request { act, object }];
-    if also_adds {
+    let after = clause.split_once(verb).map_or("", |(_, after)| after);
+    // The removed thing stands before the verb, or between it and what follows: "去掉变色的镜片" is one removal.
+    let follows = !clause.starts_with(verb) || !after.starts_with(['变', '换']);
+    if act == Act::Remove && adds(after) {
         requests.push(Request { act: Act::Add, object: added });
+    } else if act == Act::Remove && follows && becomes(after) {
+        requests.push(Request { act: Act::Change, object: added });
     }
     requests
 }
