@@ -201,6 +201,12 @@ mod tests {
             ("add a hat and remove the glasses", "a hat"),
             ("Change the sky to a sunset. Remove the car.", "a sunset"),
             ("remove the cup and add salt & pepper", "salt & pepper"),
+            ("remove the background and make it white", "white"),
+            ("remove the man and turn his car into a boat", "a boat"),
+            ("remove the dog and change it to a cat", "a cat"),
+            ("remove the tie and change the shirt to red", "red"),
+            ("remove the cup, make it look natural and put a flower there", "a flower"),
+            ("remove the change and the swap meet", "remove the change and the swap meet"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

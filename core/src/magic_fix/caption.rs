@@ -27,10 +27,13 @@ pub(super) fn caption_of(text: &str) -> String {
         .map(|at| at..at + lower[at..].iter().take_while(|word| ENGLISH.is_filler(word)).count());
     let begins = |at: usize, verbs: &[&str]| ENGLISH.leading(&lower[at..], verbs).is_some();
     let paints = begins(first, &ADD) || begins(first, ENGLISH.change);
-    // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there".
+    // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there", "remove the sky and make it
+    // red".
     let second = || {
         let replaces = lower.iter().position(|word| word == "replace" || word == "replacing");
-        replaces.or_else(|| requests.clone().map(|at| at.end).find(|at| begins(*at, ENGLISH.add)))
+        // "Make it look natural and put a flower there" paints a flower.
+        let find = |verbs| requests.clone().map(|at| at.end).find(|at| begins(*at, verbs));
+        replaces.or_else(|| find(ENGLISH.add)).or_else(|| find(ENGLISH.change))
     };
     let from = if paints { first } else { second().unwrap_or(first) };
     // "Add a hat and remove the glasses" paints only a hat.
