@@ -1,6 +1,6 @@
 //! The caption in a prompt, for models that follow captions. They are English.
 
-use super::languages::ENGLISH;
+use super::languages::{ENGLISH, is_english_removal};
 use super::text::{CLAUSE_ENDS, leading, words_of};
 
 /// Words before a thing that is in the picture already.
@@ -11,7 +11,9 @@ const ADD: [&str; 8] = ["add", "put", "insert", "place", "draw", "paint", "give"
 
 /// Returns the caption in a prompt; see [`super::Prompt::caption`].
 pub(super) fn caption_of(text: &str) -> String {
-    let clauses: Vec<_> = text.split(CLAUSE_ENDS).map(words_of).collect();
+    let text = text.lines().map(without_number).collect::<Vec<_>>().join("\n");
+    let mut clauses: Vec<_> = text.split(CLAUSE_ENDS).map(words_of).collect();
+    drop_thanks(&mut clauses);
     let words = clauses.concat();
     let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
     let first = courtesies(&lower);
@@ -37,8 +39,11 @@ pub(super) fn caption_of(text: &str) -> String {
     };
     let from = if paints { first } else { second().unwrap_or(first) };
     // "Add a hat and remove the glasses" paints only a hat.
-    let removal = requests.clone().find(|at| at.start > from && begins(at.end, ENGLISH.remove));
-    let to = removal.map_or(lower.len(), |at| at.start);
+    let starts: Vec<_> = requests.filter(|at| at.start > from).collect();
+    let ends = starts.iter().skip(1).map(|next| next.start).chain([lower.len()]);
+    let removal =
+        starts.iter().zip(ends).find(|(at, end)| is_english_removal(&lower[at.end..*end]));
+    let to = removal.map_or(lower.len(), |(at, _)| at.start);
     new_thing(&words[from..to], &lower[from..to])
 }
 
@@ -57,7 +62,11 @@ fn new_thing(words: &[&str], lower: &[String]) -> String {
         |at: usize| lower.get(at).is_some_and(|word| DEFINITE.contains(&word.as_str()));
     let replacement = (0..lower.len())
         .find(|at| separates(at) && !is_definite(at + 1))
-        .or_else(|| (0..lower.len()).rfind(separates))
+        .or_else(|| {
+            // "Replace the sky with the sunset by the sea".
+            let last = |word: &&str| lower.iter().rposition(|other| other == *word);
+            separators.iter().find_map(last)
+        })
         .map(|at| after(at + 1));
     let rest = replacement.or_else(|| {
         let verb = leading(lower, &ADD).or_else(|| leading(lower, &["make", "it"]))?;
@@ -65,6 +74,30 @@ fn new_thing(words: &[&str], lower: &[String]) -> String {
     });
     let rest = rest.map(|rest| strip_places(&rest)).filter(|rest| !rest.is_empty());
     rest.unwrap_or_else(|| after(0))
+}
+
+/// Returns a line without the number in front of it: "1. add a hat".
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).unwrap_or(line)
+}
+
+/// Drops the courtesies at the end: "add a hat please, thank you!"
+fn drop_thanks(clauses: &mut Vec<Vec<&str>>) {
+    let is_one_of = |word: &str, list: &[&str]| list.contains(&word.to_lowercase().as_str());
+    while clauses.len() > 1
+        && clauses.last().is_some_and(|last| {
+            last.iter()
+                .all(|word| is_one_of(word, &["thanks", "thank", "you", "please", "pls", "plz"]))
+        })
+    {
+        clauses.pop();
+    }
+    if let Some(last) = clauses.last_mut() {
+        while last.len() > 1 && is_one_of(last[last.len() - 1], &["please", "pls", "plz"]) {
+            last.pop();
+        }
+    }
 }
 
 /// Returns the number of courtesies at the beginning; 0 if the prompt consists of nothing else.

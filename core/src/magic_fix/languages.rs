@@ -11,6 +11,7 @@ mod words;
 
 use retouch_catalog::FixMode;
 
+pub(super) use self::english::is_removal as is_english_removal;
 pub(super) use self::words::ENGLISH;
 use super::text::{folded, words_of};
 

@@ -38,6 +38,12 @@ pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
     removes.then_some(Verb::split(Act::Remove))
 }
 
+/// Returns true if a part of folded text asks for a removal.
+pub(in crate::magic_fix) fn is_removal(part: &[String]) -> bool {
+    let is_special = || verb_of(part, false).is_some_and(|verb| verb.act == Act::Remove);
+    ENGLISH.leading(part, ENGLISH.remove).is_some() || is_special()
+}
+
 /// Recognizes "clean up this photo", which is the whole picture, but not "clean the picture frame".
 fn cleans_the_whole(words: &[String]) -> bool {
     let Some(verb) = leading(words, &CLEAN) else { return false };
