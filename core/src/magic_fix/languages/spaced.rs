@@ -82,12 +82,12 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
     let parts: Vec<_> = all.iter().map(|part| bare(part)).filter(|part| !part.is_empty()).collect();
     let mut requests: Vec<Phrase> = vec![];
     let mut before: Vec<String> = vec![];
-    for part in &parts {
+    for (at, part) in parts.iter().enumerate() {
         let first = requests.first().map(|phrase| phrase.words[0].as_str());
         let follows_without = first.is_some_and(|word| WITHOUT.contains(&word));
         match verb_of(text, part, follows_without, parts.len() == 1) {
             // "A beach, clear sky, no people" is a description.
-            Some(_) if requests.is_empty() && !before.is_empty() && describes(part) => break,
+            Some(verb) if requests.is_empty() && describes(&verb, part, at) => break,
             // What comes before an infinitive belongs to it.
             Some(verb) if verb.is_last => {
                 let words = [std::mem::take(&mut before), part.to_vec()].concat();
@@ -99,6 +99,10 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
                 None => before.extend_from_slice(part),
             },
         }
+    }
+    // "Retouch, remove the man" names the program first.
+    if requests.len() > 1 && requests[0].words == ["retouch"] && plain.contains("retouch,") {
+        requests.remove(0);
     }
     let words = all.concat();
     let replaces = LANGUAGES.iter().any(|language| contains(&words, language.instead));
@@ -112,10 +116,15 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
     decide(&requests, replaces).or_else(detail)
 }
 
-/// Returns true if a part begins with a word that is a verb only at the beginning of a prompt.
-fn describes(part: &[String]) -> bool {
+/// Returns true if a part with a verb describes what the `before` parts without one name: "a beach, clear sky, no people", "a
+/// castle, highly detailed, enhance". "There is a man, delete him" is a request.
+fn describes(verb: &Verb, part: &[String], before: usize) -> bool {
     let first = part[0].as_str();
-    WITHOUT.contains(&first) || ["clean", "clear", "no", "hide", "delete", "cut"].contains(&first)
+    let has_thing = part.get(1).is_some_and(|word| ENGLISH.determiners.contains(&word.as_str()));
+    let is_adjective = ["clean", "clear", "no", "hide", "delete", "cut"].contains(&first);
+    let is_tag =
+        matches!(verb.act, Act::Enhance | Act::Restore) && part.len() == 1 && !verb.is_last;
+    before > 0 && (WITHOUT.contains(&first) || is_adjective && !has_thing) || before > 1 && is_tag
 }
 
 /// Returns the words before a description.

@@ -961,3 +961,28 @@ fn chinese_replacements_have_their_modes() {
         ("去掉背景，加盏灯", Edit),
     ]);
 }
+
+#[test]
+fn requests_after_a_sentence_are_not_descriptions() {
+    assert_modes(&[
+        ("There is a man on the left, delete him", Remove),
+        ("In this photo, delete the man", Remove),
+        ("Here is my photo, please delete the person on the left", Remove),
+        ("Hi there, delete the man", Remove),
+        ("Retouch, remove the man", Remove),
+        ("a castle on a hill, highly detailed, enhance", Edit),
+        ("portrait of a woman, soft light, retouch", Edit),
+        ("Retouch, please", Restore),
+        ("retouch", Restore),
+        ("retouch the photo", Restore),
+        ("A beach, clear sky, no people", Edit),
+        ("a red car, clean background", Edit),
+        ("a photo of the sea, delete key on a keyboard", Edit),
+        ("my face, enhance", Enhance),
+        ("a beach, without the people", Edit),
+        ("a kitchen, clean and bright, no people", Edit),
+        ("There is a man here, cut him out", Remove),
+        ("retouch and remove the scratches", Restore),
+        ("Hey Retouch, enhance the face", Enhance),
+    ]);
+}
