@@ -174,7 +174,11 @@ fn bare(part: &[String]) -> &[String] {
 /// Returns the verb of a part. `follows_without` says whether an earlier part begins with a "without", so that "with" adds a
 /// thing: "without the cup, but with a flower". `is_whole` says whether the prompt has no other part.
 fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
-    if is_negated(part) || denies(part) || leading(part, &ENGLISH_ONLY).is_some() {
+    if is_negated(part)
+        || denies(part)
+        || is_condition(part)
+        || leading(part, &ENGLISH_ONLY).is_some()
+    {
         return None;
     }
     if follows_without && WITH.contains(&part[0].as_str()) {
@@ -197,6 +201,23 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
 fn denies(part: &[String]) -> bool {
     part.get(1)
         .is_some_and(|word| ["pas", "jamais", "rien", "nada", "nothing"].contains(&word.as_str()))
+}
+
+/// Recognizes "without changing her face", "ohne das Gesicht zu verändern" and "sem alterar o fundo", but neither "without the
+/// ring" nor "sem colar".
+fn is_condition(part: &[String]) -> bool {
+    let [without, verb, rest @ ..] = part else { return false };
+    let ends = |endings: &[&str]| endings.iter().any(|ending| verb.ends_with(ending));
+    let is_before = |language: &Words, anything: &str| {
+        rest.first()
+            .is_some_and(|word| word == anything || language.determiners.contains(&word.as_str()))
+    };
+    match without.as_str() {
+        "without" => ends(&["ing"]) && is_before(&ENGLISH, "anything"),
+        "sem" => ends(&["ar", "er", "ir"]) && is_before(&PORTUGUESE, "nada"),
+        "ohne" => part.iter().rev().nth(1).is_some_and(|word| word == "zu"),
+        _ => false,
+    }
 }
 
 /// Recognizes verbs with words between their parts, and lights, which are turned off: "apague a luz (da sala)". "Apague a

@@ -986,3 +986,23 @@ fn requests_after_a_sentence_are_not_descriptions() {
         ("Hey Retouch, enhance the face", Enhance),
     ]);
 }
+
+#[test]
+fn what_must_not_change_is_not_removed() {
+    assert_modes(&[
+        ("Without changing anything else, enhance the face", Enhance),
+        ("without changing her face, restore the photo", Restore),
+        ("ohne das Gesicht zu verändern, schärfe das Bild", Enhance),
+        ("Sem alterar o fundo, melhore o rosto", Enhance),
+        ("without changing anything, remove the man", Remove),
+        ("sem mudar nada, remova o carro", Remove),
+        ("without the ring, but with a flower", Edit),
+        ("without the string", Remove),
+        ("sem mulher", Remove),
+        ("sem colar", Remove),
+        ("without the building", Remove),
+        ("without anything on the table", Remove),
+        ("remove the man without changing the background", Remove),
+        ("ohne den Zaun", Remove),
+    ]);
+}
