@@ -30,7 +30,7 @@ pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
     if cleans_the_whole(part) {
         return Some(Verb::split(Act::Enhance));
     }
-    if covers(part) {
+    if covers(part) || upgrades_to_another(part) {
         return Some(Verb::split(Act::Change));
     }
     let removes =
@@ -107,6 +107,11 @@ fn covers(part: &[String]) -> bool {
             part,
             &["with a", "with an", "with some", "behind a", "behind an", "behind some"],
         )
+}
+
+/// Recognizes "upgrade the car to a Ferrari".
+fn upgrades_to_another(part: &[String]) -> bool {
+    part[0] == "upgrade" && contains(part, &["to a", "to an", "into"])
 }
 
 /// Returns true if a prompt without a verb mentions damage.

@@ -78,7 +78,7 @@ impl Phrase {
 
 /// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
 pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
-    let all = parts_of(plain);
+    let all = parts_of(&unquoted(plain));
     let parts: Vec<_> = all.iter().map(|part| bare(part)).filter(|part| !part.is_empty()).collect();
     let mut requests: Vec<Phrase> = vec![];
     let mut before: Vec<String> = vec![];
@@ -100,12 +100,10 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
             },
         }
     }
-    // "Retouch, remove the man" names the program first.
-    if requests.len() > 1 && requests[0].words == ["retouch"] && plain.contains("retouch,") {
+    if requests.len() > 1 && is_preface(&requests, plain) {
         requests.remove(0);
     }
-    let words = all.concat();
-    let replaces = LANGUAGES.iter().any(|language| contains(&words, language.instead));
+    let replaces = all.iter().any(|part| replaces(part));
     let requests: Vec<_> = requests.iter().map(request).collect();
     // In a description, "more details" comes later: "a castle on a hill, more details".
     let asks_for_detail = || {
@@ -114,6 +112,57 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
     };
     let detail = || asks_for_detail().then_some(FixMode::Enhance);
     decide(&requests, replaces).or_else(detail)
+}
+
+/// Returns true if the first of several requests only announces the next: "clean up the photo and remove the man", or
+/// "Retouch, remove the man", which names the program.
+fn is_preface(requests: &[Phrase], plain: &str) -> bool {
+    let Phrase { verb, words, .. } = &requests[0];
+    let is_cleaning = verb.act == Act::Enhance && ["clean", "clear"].contains(&words[0].as_str());
+    is_cleaning && requests[1].verb.act == Act::Remove
+        || *words == ["retouch"] && plain.contains("retouch,")
+}
+
+/// Returns true if a part wants something in the place of what another removes, but not for "don't replace it", "replace it
+/// with the background" and "now remove the woman instead".
+fn replaces(part: &[String]) -> bool {
+    let has = |list: &[&str]| part.iter().any(|word| list.contains(&word.as_str()));
+    let is_other_removal = || {
+        part.last().is_some_and(|word| word == "instead")
+            && ENGLISH.leading(bare(part), ENGLISH.remove).is_some()
+            && !has(&["with", "for"])
+    };
+    LANGUAGES.iter().any(|language| contains(part, language.instead))
+        && !has(&["not", "don't", "dont", "never", "nicht", "nie", "pas", "nao"])
+        && !is_other_removal()
+        && !fills(part)
+}
+
+/// Recognizes "replace him with the background", which a removal does.
+fn fills(part: &[String]) -> bool {
+    const BACKGROUNDS: [&str; 11] = [
+        "with background",
+        "with the background",
+        "by the background",
+        "with the surroundings",
+        "durch hintergrund",
+        "durch den hintergrund",
+        "mit dem hintergrund",
+        "por el fondo",
+        "con el fondo",
+        "par le fond",
+        "pelo fundo",
+    ];
+    let is_end = |at: usize| leading(&part[at..], &BACKGROUNDS) == Some(part.len() - at);
+    (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
+}
+
+/// Returns a text without its quotations, unless it begins with one: words in them ask for nothing.
+fn unquoted(plain: &str) -> String {
+    const MARKS: [char; 6] = ['"', '“', '”', '„', '«', '»'];
+    let pieces: Vec<_> = plain.split(MARKS).collect();
+    let is_quoted = pieces[0].trim().is_empty() || pieces.len() % 2 == 0;
+    if is_quoted { plain.to_owned() } else { pieces.into_iter().step_by(2).collect() }
 }
 
 /// Returns true if a part with a verb describes what the `before` parts without one name: "a beach, clear sky, no people", "a
@@ -183,6 +232,9 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     }
     if follows_without && WITH.contains(&part[0].as_str()) {
         return Some(Verb { act: Act::Add, length: 1, is_last: false });
+    }
+    if fills(part) {
+        return Some(Verb::split(Act::Remove));
     }
     let special = english::verb_of(part, is_whole)
         .or_else(|| german::split_verb(text, part))
@@ -288,7 +340,7 @@ fn request(Phrase { verb, words, own }: &Phrase) -> Request {
         Act::Remove if is_removal_of(|words| words.damage) => Object::Damage,
         Act::Remove if is_removal_of(|words| words.defects) => Object::Defect,
         // "Add a sharper castle" adds a castle.
-        Act::Add if begins_with_detail(object) => Object::Detail,
+        Act::Add if begins_with_detail(object) || gives_detail(&words[..*own]) => Object::Detail,
         Act::Add if is_color(object) => Object::Color,
         Act::Remove | Act::Add => Object::Thing,
         _ if is_about(|words| words.detail) => Object::Detail,
@@ -311,6 +363,12 @@ fn is_look(verb: &Verb, words: &[String]) -> bool {
         is_verbs && (0..object.len()).any(is_look) && !has(language.articles)
     };
     contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
+}
+
+/// Recognizes "give the face more details", but not "give the man a sharper knife".
+fn gives_detail(words: &[String]) -> bool {
+    let ends = |at: usize| leading(&words[at..], ENGLISH.detail) == Some(words.len() - at);
+    words[0] == "give" && (0..words.len()).any(ends)
 }
 
 /// Recognizes "(add) color" and "(füge) Farbe (hinzu)", but not "a color chart".

@@ -1006,3 +1006,41 @@ fn what_must_not_change_is_not_removed() {
         ("ohne den Zaun", Remove),
     ]);
 }
+
+#[test]
+fn what_does_not_replace_a_removed_thing() {
+    assert_modes(&[
+        ("remove the man, do not replace him", Remove),
+        ("remove the man and don't replace it with anything", Remove),
+        ("Entferne den Mann und ersetze ihn nicht", Remove),
+        ("now remove the woman instead", Remove),
+        ("Remove the person and replace with the background", Remove),
+        ("remove them and replace them with the background", Remove),
+        ("entferne den Mann und ersetze ihn durch den Hintergrund", Remove),
+        ("remove the text \"Sale, change now\"", Remove),
+        ("clean up the photo and remove the man", Remove),
+        ("去掉模糊人物", Remove),
+        ("去除模糊背景", Remove),
+        ("give the face more details", Enhance),
+        ("upgrade the car to a Ferrari", Edit),
+        ("erase him and add a red circle instead", Edit),
+        ("remove the hat and put a cap instead", Edit),
+        ("remove the person and replace with a white background", Edit),
+        ("remove the person and replace the background with a beach", Edit),
+        ("Replace the man with the background", Remove),
+        ("replace them with the background", Remove),
+        ("ersetze ihn durch den Hintergrund", Remove),
+        ("remove the woman with a tree instead", Edit),
+        ("remove the hat, a cap instead", Edit),
+        ("replace the man with the background of a beach", Edit),
+        ("remove the text \"Sale\" and write \"Open, add now\"", Edit),
+        ("\"remove the man, add a tree\"", Edit),
+        ("去除模糊和噪点", Enhance),
+        ("把模糊去掉", Enhance),
+        ("clean up the photo and sharpen it", Enhance),
+        ("clean the wall and add a tree", Edit),
+        ("give the man a sharper knife", Add),
+        ("upgrade the photo", Enhance),
+        ("upgrade to a higher resolution", Enhance),
+    ]);
+}

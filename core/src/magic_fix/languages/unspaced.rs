@@ -201,7 +201,7 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     let added = if asks_for_detail(clause) { Object::Detail } else { Object::Thing };
     let object = match act {
         Act::Remove if has(thing, CHINESE.damage) => Object::Damage,
-        Act::Remove if has(thing, CHINESE.defects) => Object::Defect,
+        Act::Remove if has(thing, CHINESE.defects) && !is_blurred_thing(thing) => Object::Defect,
         Act::Remove => Object::Thing,
         Act::Change if CHINESE.natural.iter().any(|look| clause.ends_with(look)) => {
             Object::NaturalLook
@@ -218,6 +218,15 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         requests.push(Request { act: Act::Change, object: added });
     }
     requests
+}
+
+/// Recognizes "(去掉)模糊人物", which is a thing, but neither "模糊" alone nor "模糊和噪点" nor "把模糊去掉".
+fn is_blurred_thing(thing: &str) -> bool {
+    thing.split_once("模糊").is_some_and(|(_, rest)| {
+        let is_other =
+            rest.is_empty() || rest.starts_with(['和', '与', '及', '感', '问', '都', '全']);
+        !is_other && !CHINESE.remove.iter().any(|verb| rest.starts_with(verb))
+    })
 }
 
 /// Recognizes "更清晰", but not "更清晰的城堡".
