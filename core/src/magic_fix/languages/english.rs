@@ -100,9 +100,13 @@ fn wants_gone(part: &[String]) -> bool {
         && !contains(part, &["with"])
 }
 
-/// Recognizes "hide the face with a mask", which paints a mask.
+/// Recognizes "hide the face with a mask" and "fill in with a tree", which paint one, but not "fill it with a matching
+/// background".
 fn covers(part: &[String]) -> bool {
-    leading(part, &["hide", "cover up"]).is_some()
+    let fills = leading(part, &["fill"]).is_some()
+        && !part.iter().any(|word| ["matching", "similar", "suitable"].contains(&word.as_str()))
+        && !contains(part, ENGLISH.natural);
+    (fills || leading(part, &["hide", "cover up"]).is_some())
         && contains(
             part,
             &["with a", "with an", "with some", "behind a", "behind an", "behind some"],

@@ -157,12 +157,14 @@ fn fills(part: &[String]) -> bool {
     (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
 }
 
-/// Returns a text without its quotations, unless it begins with one: words in them ask for nothing.
+/// Returns a text with a word for each of its quotations, unless it begins with one: words in them ask for nothing.
 fn unquoted(plain: &str) -> String {
     const MARKS: [char; 6] = ['"', '“', '”', '„', '«', '»'];
     let pieces: Vec<_> = plain.split(MARKS).collect();
-    let is_quoted = pieces[0].trim().is_empty() || pieces.len() % 2 == 0;
-    if is_quoted { plain.to_owned() } else { pieces.into_iter().step_by(2).collect() }
+    if pieces[0].trim().is_empty() || pieces.len() % 2 == 0 {
+        return plain.to_owned();
+    }
+    pieces.into_iter().step_by(2).collect::<Vec<_>>().join(" quotation ")
 }
 
 /// Returns true if a part with a verb describes what the `before` parts without one name: "a beach, clear sky, no people", "a

@@ -1044,3 +1044,33 @@ fn what_does_not_replace_a_removed_thing() {
         ("upgrade to a higher resolution", Enhance),
     ]);
 }
+
+#[test]
+fn more_english_verbs_paint() {
+    assert_modes(&[
+        ("remove the logo and substitute it with ours", Edit),
+        ("remove the background and use a white one", Edit),
+        ("remove the text and type SALE", Edit),
+        ("remove the text and type \"hello\"", Edit),
+        ("remove the hat, dye his hair red", Edit),
+        ("remove the hat, color his hair red", Edit),
+        ("remove the man, fill in with a tree", Edit),
+        ("remove the sign and install a lamp", Edit),
+        ("remove the sign and build a lamp", Edit),
+        ("remove the sign and hang a lamp", Edit),
+        ("erase the sky and draw clouds", Edit),
+        ("remove the man and fill in the background", Remove),
+        ("remove the drawing and the paint", Remove),
+        ("remove the man and fill with the background", Remove),
+        ("remove the man and use the background", Remove),
+        ("remove the type and color", Remove),
+        ("remove paint and draw lines", Edit),
+        ("remove the man and fill it with a natural background", Remove),
+        ("remove the man and fill it with a matching background", Remove),
+        ("remove the logo and the type", Remove),
+        ("remove the drawing, type and color", Remove),
+        ("remove the tape and paint marks", Remove),
+        ("remove the hat and paint his hair", Edit),
+        ("remove the build and install bars", Remove),
+    ]);
+}

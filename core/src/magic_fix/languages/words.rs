@@ -1,6 +1,6 @@
 //! The words of each language. Letters are in lower case and without accents, and `ä` is `ae`, as `folded` leaves them.
 //!
-//! In phrases, `DET` is any determiner and `A` an indefinite article: "tire DET" is a removal in
+//! In phrases, `DET` is any determiner, `A` an indefinite article, and `ANY` any word: "tire DET" is a removal in
 //! Portuguese, where "tire" is also an English noun. A Spanish verb stands for itself with a pronoun, too: "quita" is also
 //! "quítalo".
 //!
@@ -68,6 +68,7 @@ impl Words {
                 "DET" => word.is_some_and(|word| {
                     self.determiners.contains(&word) || self.articles.contains(&word)
                 }),
+                "ANY" => word.is_some(),
                 pattern => word == Some(pattern),
             };
             if !matches {
@@ -199,12 +200,29 @@ pub const ENGLISH: Words = Words {
         "give this",
         "give the",
         "place DET",
-        "draw DET",
+        "draw ANY",
+        "type ANY",
+        "install A",
+        "build A",
+        "hang A",
+        "use A",
         "paint DET",
         "include A",
         "write",
     ],
-    change: &["replace", "change", "turn", "make", "swap", "recolor", "recolour", "convert"],
+    change: &[
+        "replace",
+        "change",
+        "turn",
+        "make",
+        "swap",
+        "recolor",
+        "recolour",
+        "convert",
+        "dye DET",
+        "color DET",
+        "colour DET",
+    ],
     damage: &[
         "scratch",
         "scratches",
@@ -260,7 +278,7 @@ pub const ENGLISH: Words = Words {
         "clear",
         "before",
     ],
-    instead: &["replace", "replacing", "instead"],
+    instead: &["replace", "replacing", "substitute", "instead"],
 };
 
 pub const GERMAN: Words = Words {
