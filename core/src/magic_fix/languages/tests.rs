@@ -1074,3 +1074,23 @@ fn more_english_verbs_paint() {
         ("remove the build and install bars", Remove),
     ]);
 }
+
+#[test]
+fn japanese_closing_phrases_ask_for_nothing() {
+    assert_modes(&[
+        ("車を消してください。よろしくお願いします。", Remove),
+        ("人を消して、背景はそのまま", Remove),
+        ("人を消して、背景はそのままにして", Remove),
+        ("人を消して、背景はそのままにしてください", Remove),
+        ("人を消して、背景は変えないで", Remove),
+        ("人を消してください。背景は自然に", Remove),
+        ("人を消してね", Remove),
+        ("人を消してくれ", Remove),
+        ("人を消してちょうだい", Remove),
+        ("電気を消して暗くした部屋", Edit),
+        ("人を消さないで", Edit),
+        ("人を消して、代わりに木を置いて", Edit),
+        ("人を消してください。空を青くして", Edit),
+        ("車を消してよろしくお願いします", Remove),
+    ]);
+}

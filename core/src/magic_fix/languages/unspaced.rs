@@ -33,7 +33,9 @@ fn japanese(plain: &str) -> Option<FixMode> {
     let mut requests = vec![];
     // The things before the next verb: "傷、汚れを消して" has two.
     let mut before = String::new();
+    let mut names_a_thing = false;
     for clause in plain.split(CLAUSE_ENDS) {
+        let earlier = requests.len();
         let mut clause = trimmed(clause);
         while let Some(rest) = JAPANESE.courtesy.iter().find_map(|word| clause.strip_suffix(word)) {
             clause = trimmed(rest);
@@ -50,9 +52,10 @@ fn japanese(plain: &str) -> Option<FixMode> {
             }
             before.clear();
         }
+        // A clause that ends without a verb, after one, names a thing: "電気を消して暗くした部屋".
+        names_a_thing |= requests.len() > earlier && !before.is_empty();
     }
-    // A text that ends without a verb names a thing: "電気を消して暗くした部屋".
-    let asks = before.is_empty().then(|| decide(&requests, has(plain, JAPANESE.instead)));
+    let asks = (!names_a_thing).then(|| decide(&requests, has(plain, JAPANESE.instead)));
     asks.flatten().or_else(|| has(plain, JAPANESE.detail).then_some(FixMode::Enhance))
 }
 
