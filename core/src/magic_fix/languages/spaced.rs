@@ -157,6 +157,22 @@ fn fills(part: &[String]) -> bool {
     (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
 }
 
+/// Recognizes "no people" and "sin gente", but neither "sin city" nor "no entry" nor "no borrar".
+fn lacks(part: &[String]) -> bool {
+    const NAMES: [&str; 11] = [
+        "city", "bin", "wave", "serif", "entry", "exit", "way", "name", "idea", "changes",
+        "problem",
+    ];
+    let [no, thing] = part else { return false };
+    let is_verb = LANGUAGES
+        .iter()
+        .any(|language| LISTS.iter().any(|(_, list)| list(language).contains(&thing.as_str())));
+    ["no", "sin", "sans"].contains(&no.as_str())
+        && !NAMES.contains(&thing.as_str())
+        && !thing.ends_with("ing")
+        && !is_verb
+}
+
 /// Returns a text with a word for each of its quotations, unless it begins with one: words in them ask for nothing.
 fn unquoted(plain: &str) -> String {
     const MARKS: [char; 6] = ['"', '“', '”', '„', '«', '»'];
@@ -235,7 +251,7 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     if follows_without && WITH.contains(&part[0].as_str()) {
         return Some(Verb { act: Act::Add, length: 1, is_last: false });
     }
-    if fills(part) {
+    if fills(part) || is_whole && lacks(part) {
         return Some(Verb::split(Act::Remove));
     }
     let special = english::verb_of(part, is_whole)

@@ -1094,3 +1094,32 @@ fn japanese_closing_phrases_ask_for_nothing() {
         ("車を消してよろしくお願いします", Remove),
     ]);
 }
+
+#[test]
+fn a_whole_prompt_may_say_only_what_is_to_be_missing() {
+    assert_modes(&[
+        ("sin gente", Remove),
+        ("sin texto", Remove),
+        ("sin gafas", Remove),
+        ("sans lunettes", Remove),
+        ("sans texte", Remove),
+        ("sin city", Edit),
+        ("sans serif", Edit),
+        ("no people", Remove),
+        ("no text", Remove),
+        ("no parking sign", Edit),
+        ("a beach, no people", Edit),
+        ("no glasses please", Remove),
+        ("no entry", Edit),
+        ("no way", Edit),
+        ("no", Edit),
+        ("no quites", Edit),
+        ("no borrar", Edit),
+        ("no smoking", Edit),
+        ("no scratches", Restore),
+        ("sin ruido", Enhance),
+        ("sans serif letters", Edit),
+        ("a man, no hat", Edit),
+        ("sin wave", Edit),
+    ]);
+}
