@@ -6,13 +6,13 @@
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
-//! | removes a thing, and adds or changes another, or replaces it | edit | a text-guided model |
+//! | removes something, and adds a thing or replaces it; or removes a thing, and changes another, except to a *natural* look | edit | a text-guided model |
 //! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
 //! | removes *noise, grain, blur* | enhance | the upscaler |
-//! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
+//! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before *the, my, it* and the like, or is *no people* and nothing more, or makes a thing *disappear* | remove | a fill from the surroundings |
 //! | begins with *enhance, sharpen, improve, upscale, denoise*, or cleans *the photo* itself, or asks for *more detail, sharper, clearer* | enhance | the upscaler |
 //! | begins with *restore, repair, mend, fix, heal* | restore | as above |
-//! | begins with *add, put, insert, give him, write*, or *place, draw, paint* before a thing | add | a text-guided model |
+//! | begins with *add, put, insert, give him, draw, write*, or *place, paint* before *a, the, some* and the like | add | a text-guided model |
 //! | begins with no verb, and mentions *scratches, damage, an old photo* | restore | as above |
 //! | anything else | edit | a text-guided model |
 
