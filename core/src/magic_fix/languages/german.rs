@@ -20,8 +20,12 @@ pub(super) fn infinitive(part: &[String]) -> Option<Verb> {
 }
 
 /// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder
-/// her", "leg eine Decke hin". "Weg" is also a path, and "lass den Hund raus" lets the dog out.
-pub(super) fn split_verb(text: &str, part: &[String]) -> Option<Verb> {
+/// her", "leg eine Decke hin". "Weg" is also a path, and "lass den Hund raus" lets the dog out. `is_whole` says whether the prompt
+/// has no other part.
+pub(super) fn split_verb(text: &str, part: &[String], is_whole: bool) -> Option<Verb> {
+    if is_gone(text, part, is_whole) || takes_out(part) {
+        return Some(Verb::split(Act::Remove));
+    }
     let [verb, .., before, last] = part else { return None };
     let begins = |verbs: &[&str]| verbs.contains(&verb.as_str());
     if begins(&["stell", "stelle", "stellen"]) {
@@ -59,8 +63,32 @@ pub(super) fn split_verb(text: &str, part: &[String]) -> Option<Verb> {
         "retuschiere",
         "radier",
         "radiere",
+        "schneid",
+        "schneide",
     ];
     (goes && begins(&makes)).then_some(Verb::split(Act::Remove))
+}
+
+/// Recognizes "das Auto soll weg" and "Auto weg", but neither "weit weg" nor "ein Weg".
+fn is_gone(text: &str, part: &[String], is_whole: bool) -> bool {
+    const NO_NOUNS: [&str; 8] = ["weit", "geh", "ganz", "lauf", "renn", "komm", "kein", "keinen"];
+    let [.., before, last] = part else { return false };
+    let is_any = |list: &[&str]| list.contains(&before.as_str());
+    let is_noun = text.starts_with(char::is_uppercase)
+        && !is_any(GERMAN.determiners)
+        && !is_any(GERMAN.articles)
+        && !is_any(&NO_NOUNS);
+    last == "weg"
+        && words_of(text).contains(&"weg")
+        && (is_any(&["soll", "sollen", "muss", "muessen"])
+            || is_whole && part.len() == 2 && is_noun)
+}
+
+/// Recognizes "nimm den Mann aus dem Bild", but not "nimm die Farbe aus dem Bild".
+fn takes_out(part: &[String]) -> bool {
+    ["nimm", "schneid", "schneide"].contains(&part[0].as_str())
+        && contains(part, &["aus dem bild", "aus dem foto"])
+        && !contains(part, &["nicht", "farbe", "farben"])
 }
 
 fn begins_a_removal(part: &[String]) -> bool {

@@ -12,9 +12,9 @@ use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
 /// A prompt may mix these languages: a word means the same in all of them.
 const LANGUAGES: [Words; 5] = [ENGLISH, GERMAN, SPANISH, FRENCH, PORTUGUESE];
 
-/// English prompts that begin like Spanish removals.
-const ENGLISH_ONLY: [&str; 4] =
-    ["quite al fresco", "quite al dente", "quite a la carte", "quite a la mode"];
+/// Prompts that begin like Spanish removals: English ones, and a tongue that comes out.
+const NO_REMOVALS: [&str; 5] =
+    ["quite al fresco", "quite al dente", "quite a la carte", "quite a la mode", "saca la lengua"];
 
 const WITHOUT: [&str; 5] = ["without", "ohne", "sin", "sans", "sem"];
 const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
@@ -233,7 +233,8 @@ fn bare(part: &[String]) -> &[String] {
         is_number || LANGUAGES.iter().any(|language| language.is_filler(word))
     };
     let is_start = |at: &usize| !is_filler(&part[*at]) || begins_with_detail(&part[*at..]);
-    let start = (0..part.len()).find(is_start).unwrap_or(part.len());
+    let polite = leading(part, &["is it possible to", "would it be possible to"]).unwrap_or(0);
+    let start = (polite..part.len()).find(is_start).unwrap_or(part.len());
     let end = part.len() - part[start..].iter().rev().take_while(|word| is_filler(word)).count();
     &part[start..end]
 }
@@ -244,7 +245,7 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     if is_negated(part)
         || denies(part)
         || is_condition(part)
-        || leading(part, &ENGLISH_ONLY).is_some()
+        || leading(part, &NO_REMOVALS).is_some()
     {
         return None;
     }
@@ -255,7 +256,7 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
         return Some(Verb::split(Act::Remove));
     }
     let special = english::verb_of(part, is_whole)
-        .or_else(|| german::split_verb(text, part))
+        .or_else(|| german::split_verb(text, part, is_whole))
         .or_else(|| romance_verb(part));
     let first = || {
         LISTS.iter().find_map(|(act, list)| {
@@ -296,6 +297,13 @@ fn romance_verb(part: &[String]) -> Option<Verb> {
     let begins = |verbs: &[&str]| verbs.contains(&part[0].as_str());
     if begins(&["rends", "rendez", "rendre"]) && contains(part, &["plus net", "plus nets"]) {
         return Some(Verb::split(Act::Enhance));
+    }
+    let vanishes = ["desaparezca", "desaparezcan", "desaparecer", "sumir"];
+    if begins(&["haz", "haga", "faca", "faz"])
+        && part.last().is_some_and(|last| vanishes.contains(&last.as_str()))
+        && !contains(part, &["que no", "que nao"])
+    {
+        return Some(Verb::split(Act::Remove));
     }
     if leaves_a_look(part) {
         return Some(Verb::split(Act::Change));

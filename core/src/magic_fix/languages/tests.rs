@@ -1123,3 +1123,44 @@ fn a_whole_prompt_may_say_only_what_is_to_be_missing() {
         ("sin wave", Edit),
     ]);
 }
+
+#[test]
+fn more_requests_have_their_modes() {
+    assert_modes(&[
+        ("plz remove the car", Remove),
+        ("try to remove the car", Remove),
+        ("is it possible to remove the car?", Remove),
+        ("simply remove the car", Remove),
+        ("carefully remove the car", Remove),
+        ("Das Auto soll weg", Remove),
+        ("Auto weg", Remove),
+        ("Kratzer weg", Restore),
+        ("Nimm den Mann aus dem Bild", Remove),
+        ("Schneide den Mann raus", Remove),
+        ("Erhöhe die Auflösung", Enhance),
+        ("Saca el coche", Remove),
+        ("Haz que el coche desaparezca", Remove),
+        ("Apagar pessoas", Remove),
+        ("tirar pessoas", Remove),
+        ("Faça o carro desaparecer", Remove),
+        ("ロゴを取って", Remove),
+        ("メガネを外して", Remove),
+        ("古い写真を直して", Restore),
+        ("increase the resolution", Enhance),
+        ("increase sharpness", Enhance),
+        ("reduce image noise", Enhance),
+        ("make it HD", Enhance),
+        ("Ein langer Weg", Edit),
+        ("weit weg", Edit),
+        ("Weit weg", Edit),
+        ("Ein Weg", Edit),
+        ("Mein weg", Edit),
+        ("Nimm die Farbe aus dem Bild", Edit),
+        ("Nimm den Mann nicht aus dem Bild", Edit),
+        ("Saca la lengua", Edit),
+        ("Haz que no desaparezca", Edit),
+        ("try a red dress", Edit),
+        ("remove the man and make it look natural, cheers", Remove),
+        ("手を取って歩く二人", Edit),
+    ]);
+}
