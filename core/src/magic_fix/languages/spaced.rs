@@ -157,7 +157,8 @@ fn fills(part: &[String]) -> bool {
     (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
 }
 
-/// Recognizes "no people" and "sin gente", but neither "sin city" nor "no entry" nor "no borrar".
+/// Recognizes "no people" and "sin gente", but none of "sin city", "no entry", "no borrar", and "sin
+/// sonreír".
 fn lacks(part: &[String]) -> bool {
     const NAMES: [&str; 11] = [
         "city", "bin", "wave", "serif", "entry", "exit", "way", "name", "idea", "changes",
@@ -167,9 +168,12 @@ fn lacks(part: &[String]) -> bool {
     let is_verb = LANGUAGES
         .iter()
         .any(|language| LISTS.iter().any(|(_, list)| list(language).contains(&thing.as_str())));
+    let is_infinitive =
+        no == "sin" && ["ar", "er", "ir"].iter().any(|ending| thing.ends_with(ending));
     ["no", "sin", "sans"].contains(&no.as_str())
         && !NAMES.contains(&thing.as_str())
         && !thing.ends_with("ing")
+        && !is_infinitive
         && !is_verb
 }
 
@@ -244,7 +248,7 @@ fn bare(part: &[String]) -> &[String] {
 fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
     if is_negated(part)
         || denies(part)
-        || is_condition(part)
+        || !is_whole && is_condition(part)
         || leading(part, &NO_REMOVALS).is_some()
     {
         return None;

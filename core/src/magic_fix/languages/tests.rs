@@ -1164,3 +1164,33 @@ fn more_requests_have_their_modes() {
         ("手を取って歩く二人", Edit),
     ]);
 }
+
+#[test]
+fn near_counterexamples_have_their_modes() {
+    assert_modes(&[
+        ("remove the man and make the dog bigger", Edit),
+        ("remove the beard and make him look younger", Edit),
+        ("remove the clouds and make the sky clear blue", Edit),
+        ("remove the man and change the background", Edit),
+        ("remove the man, don't change anything else", Remove),
+        ("remove the wrinkles and make her look natural but younger", Edit),
+        ("remove the no smoking sign", Remove),
+        ("without changing the face remove the hat", Remove),
+        ("Entferne den Mann und mach den Himmel blauer", Edit),
+        ("Entferne das Auto und ersetze den Hintergrund", Edit),
+        ("Der Weg ist weg", Edit),
+        ("Quita el texto y deja solo el fondo", Remove),
+        ("Quita la pinta del suelo", Remove),
+        ("Elimina todo y deja el fondo blanco", Edit),
+        ("sin sonreír", Edit),
+        ("Enlève le texte et ne change rien d'autre", Remove),
+        ("Enlève le texte et change le fond", Edit),
+        ("Remova o carro e faça uma casa", Edit),
+        ("人を消して、自然な背景にして", Remove),
+        ("人を消して、きれいな背景にして", Remove),
+        ("去掉路边变电箱", Remove),
+        ("去掉天花板换气扇", Remove),
+        ("去掉眼镜，让眼睛变大", Edit),
+        ("让他变年轻", Edit),
+    ]);
+}

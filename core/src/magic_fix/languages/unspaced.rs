@@ -162,7 +162,9 @@ fn becomes(text: &str) -> bool {
             let is_new = after.starts_with(['成', '为']) || after.starts_with(CHINESE_MEASURES);
             let is_otherwise = before.contains(['的', '不', '没', '无'])
                 || before.ends_with(['改', '更', '转', '交', '切']);
-            !is_otherwise && !after.is_empty() && (is_new || !after.contains('的'))
+            // "变电站" and "换气扇" are things.
+            let is_noun = after.starts_with(['电', '压', '气', '形', '化', '速']);
+            !is_otherwise && !is_noun && !after.is_empty() && (is_new || !after.contains('的'))
         })
     })
 }

@@ -835,6 +835,7 @@ pub const PORTUGUESE: Words = Words {
         "troca",
         "trocar",
         "fazer A",
+        "faca A",
     ],
     damage: &["arranhoes", "os riscos", "vincos", "rachaduras"],
     defects: &["ruido", "desfoque", "granulacao"],
@@ -986,6 +987,8 @@ pub const JAPANESE: Words = Words {
         "元の背景",
         "目立たな",
         "そのまま",
+        "自然な背景",
+        "きれいな背景",
     ],
     instead: &["代わり", "かわりに", "置き換え", "入れ替え", "差し替え", "に変えて"],
 };
