@@ -2,6 +2,8 @@
 
 mod english;
 mod german;
+mod look;
+mod romance;
 mod spaced;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,12 @@ use retouch_catalog::FixMode;
 
 use super::english;
 use super::german::{self, is_negated};
+use super::look::is_look;
+use super::romance;
 use super::verb::Verb;
-use super::words::{ENGLISH, FRENCH, GERMAN, LISTS, PORTUGUESE, SPANISH, Words};
+use super::words::{ENGLISH, LANGUAGES, LISTS, PORTUGUESE, SPANISH, Words};
 use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
-
-/// A prompt may mix these languages: a word means the same in all of them.
-const LANGUAGES: [Words; 5] = [ENGLISH, GERMAN, SPANISH, FRENCH, PORTUGUESE];
 
 /// Prompts that begin like Spanish removals: English ones, and a tongue that comes out.
 const NO_REMOVALS: [&str; 5] =
@@ -22,38 +21,6 @@ const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
 /// Words that end the name of a thing and begin its description: "the man with the scratched face".
 const DESCRIBES: [&str; 11] =
     ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
-
-/// Words that say that a thing is new, or what another becomes.
-const NEW: [&str; 4] = ["into", "to", "en", "zu"];
-
-/// What says that a request changes nothing, or that a removed thing leaves no trace.
-const LIKE_BEFORE: [&str; 19] = [
-    "sure",
-    "blend",
-    "it match",
-    "never",
-    "nothing",
-    "nobody",
-    "no one",
-    "no other",
-    "no change",
-    "no changes",
-    "like it did before",
-    "nie",
-    "nichts",
-    "nunca",
-    "nada",
-    "jamais",
-    "rien",
-    "so als",
-    "so dass",
-];
-/// Words that may follow the name of a look: "(make it look natural) again".
-const AFTER_LOOK: [&str; 23] = [
-    "again", "too", "looking", "possible", "in", "on", "at", "as", "so", "for", "where", "with",
-    "wieder", "aussieht", "aussehen", "wie", "im", "mit", "posible", "con", "dans", "avec",
-    "possivel",
-];
 
 /// A verb and the words of its request, with those of the parts that follow.
 struct Phrase {
@@ -157,8 +124,7 @@ fn fills(part: &[String]) -> bool {
     (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
 }
 
-/// Recognizes "no people" and "sin gente", but none of "sin city", "no entry", "no borrar", and "sin
-/// sonreír".
+/// Recognizes "no people" and "sin gente", but none of "sin city", "no entry", "no borrar", and "sin sonreír".
 fn lacks(part: &[String]) -> bool {
     const NAMES: [&str; 11] = [
         "city", "bin", "wave", "serif", "entry", "exit", "way", "name", "idea", "changes",
@@ -261,7 +227,7 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     }
     let special = english::verb_of(part, is_whole)
         .or_else(|| german::split_verb(text, part, is_whole))
-        .or_else(|| romance_verb(part));
+        .or_else(|| romance::verb_of(part));
     let first = || {
         LISTS.iter().find_map(|(act, list)| {
             let lengths = LANGUAGES.iter().filter_map(|words| words.leading(part, list(words)));
@@ -295,65 +261,6 @@ fn is_condition(part: &[String]) -> bool {
     }
 }
 
-/// Recognizes verbs with words between their parts, and lights, which are turned off: "apague a luz (da sala)". "Apague a
-/// luz do poste" is a removal.
-fn romance_verb(part: &[String]) -> Option<Verb> {
-    let begins = |verbs: &[&str]| verbs.contains(&part[0].as_str());
-    if begins(&["rends", "rendez", "rendre"]) && contains(part, &["plus net", "plus nets"]) {
-        return Some(Verb::split(Act::Enhance));
-    }
-    let vanishes = ["desaparezca", "desaparezcan", "desaparecer", "sumir"];
-    if begins(&["haz", "haga", "faca", "faz"])
-        && part.last().is_some_and(|last| vanishes.contains(&last.as_str()))
-        && !contains(part, &["que no", "que nao"])
-    {
-        return Some(Verb::split(Act::Remove));
-    }
-    if leaves_a_look(part) {
-        return Some(Verb::split(Act::Change));
-    }
-    if let Some(verb) = french_infinitive(part) {
-        return Some(verb);
-    }
-    let [verb, _, light, place @ ..] = part else { return None };
-    let is_room = |word: &String| ["quarto", "sala", "cozinha", "casa"].contains(&word.as_str());
-    let is_light = verb.starts_with("apag")
-        && ["luz", "luzes", "vela", "velas"].contains(&light.as_str())
-        && (place.is_empty() || place.get(1).is_some_and(is_room));
-    is_light.then_some(Verb::split(Act::Change))
-}
-
-/// Recognizes "deixe (o fundo) branco" and "déjalo blanco", but neither "deixe o cachorro" nor "deixe assim": that stays.
-fn leaves_a_look(part: &[String]) -> bool {
-    const STAYS: [&str; 7] = ["asi", "assim", "intacto", "intacta", "tudo", "isso", "ahi"];
-    const LEAVES: [&str; 9] = [
-        "dejalo",
-        "dejala",
-        "dejarlo",
-        "dejarla",
-        "deja el fondo",
-        "dejar el fondo",
-        "deixe",
-        "deixar",
-        "deixe o fundo",
-    ];
-    part.split_last().is_some_and(|(look, verb)| {
-        leading(verb, &LEAVES) == Some(verb.len()) && !STAYS.contains(&look.as_str())
-    })
-}
-
-/// Recognizes a French infinitive after its pronoun: "(et) le rendre blanc".
-fn french_infinitive(part: &[String]) -> Option<Verb> {
-    let [pronoun, verb, ..] = part else { return None };
-    let is_infinitive = verb.ends_with('r') || verb.ends_with("re");
-    if !is_infinitive || !["le", "la", "les", "l'"].contains(&pronoun.as_str()) {
-        return None;
-    }
-    let (act, _) =
-        LISTS.iter().find(|(_, list)| FRENCH.leading(&part[1..], list(&FRENCH)).is_some())?;
-    Some(Verb::split(*act))
-}
-
 fn request(Phrase { verb, words, own }: &Phrase) -> Request {
     let object = undescribed(&words[verb.length.min(words.len())..]);
     let is_about = |list: fn(&Words) -> &'static [&'static str]| {
@@ -380,21 +287,6 @@ fn request(Phrase { verb, words, own }: &Phrase) -> Request {
     Request { act: verb.act, object }
 }
 
-/// Recognizes a change to a look that a removal has anyway: "make it look natural", "mach den Hintergrund passend", "make it
-/// look like he was never there". "Make her eyes a natural blue" and "turn it into a clean studio" want new things.
-fn is_look(verb: &Verb, words: &[String]) -> bool {
-    let end = words.len() - usize::from(verb.is_last);
-    let object = &words[verb.length.min(end)..end];
-    let has = |list: &[&str]| object.iter().any(|word| list.contains(&word.as_str()));
-    let is_end = |at: usize| object.get(at).is_none_or(|word| AFTER_LOOK.contains(&word.as_str()));
-    let is_natural = |language: &Words| {
-        let is_verbs = verb.length == 0 || language.leading(words, language.change).is_some();
-        let is_look = |at: usize| language.natural.contains(&object[at].as_str()) && is_end(at + 1);
-        is_verbs && (0..object.len()).any(is_look) && !has(language.articles)
-    };
-    contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
-}
-
 /// Recognizes "give the face more details", but not "give the man a sharper knife".
 fn gives_detail(words: &[String]) -> bool {
     let ends = |at: usize| leading(&words[at..], ENGLISH.detail) == Some(words.len() - at);
@@ -407,19 +299,6 @@ fn is_color(object: &[String]) -> bool {
     object.iter().all(|word| colors.contains(&word.as_str()) || word == "hinzu")
 }
 
-/// Returns a Spanish verb without the pronoun at its end: "quita" of "quítalo".
-fn without_pronoun(word: &str) -> &str {
-    let is_verb = |word: &str| {
-        LISTS.iter().any(|(_, list)| list(&SPANISH).contains(&word))
-            || SPANISH.instead.contains(&word)
-    };
-    let verb = || {
-        let pronouns = ["los", "las", "les", "lo", "la", "le"];
-        pronouns.iter().find_map(|pronoun| word.strip_suffix(pronoun).filter(|verb| is_verb(verb)))
-    };
-    if is_verb(word) { word } else { verb().unwrap_or(word) }
-}
-
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a
 /// courtesy. Drops symbols that join nothing, and Spanish pronouns.
 fn split(plain: &str) -> Vec<String> {
@@ -427,7 +306,7 @@ fn split(plain: &str) -> Vec<String> {
     for part in words_of(plain).into_iter().flat_map(|word| word.split('-')) {
         let article = part.find('\'').filter(|at| *at <= 2 && !["s'il", "i'd"].contains(&part));
         let (article, noun) = part.split_at(article.map_or(0, |at| at + 1));
-        words.extend([article, without_pronoun(noun)].map(str::to_owned));
+        words.extend([article, romance::without_pronoun(noun)].map(str::to_owned));
     }
     words
         .retain(|word| word.contains(char::is_alphanumeric) || ["&", "+"].contains(&word.as_str()));

@@ -53,6 +53,9 @@ pub const LISTS: [(Act, Choice); 5] = [
     (Act::Change, |words| words.change),
 ];
 
+/// The languages with spaces between words. A prompt may mix them: a word means the same in all of them.
+pub const LANGUAGES: [Words; 5] = [ENGLISH, GERMAN, SPANISH, FRENCH, PORTUGUESE];
+
 impl Words {
     /// Returns the length, in words, of the longest of `phrases` that a clause begins with.
     pub fn leading(&self, clause: &[String], phrases: &[&str]) -> Option<usize> {
