@@ -157,7 +157,10 @@ fn unquoted(plain: &str) -> String {
 /// castle, highly detailed, enhance". "There is a man, delete him" is a request.
 fn describes(verb: &Verb, part: &[String], before: usize) -> bool {
     let first = part[0].as_str();
-    let has_thing = part.get(1).is_some_and(|word| ENGLISH.determiners.contains(&word.as_str()));
+    // "Cut off" describes, too.
+    let has_thing = part.get(1).is_some_and(|word| {
+        ENGLISH.determiners.contains(&word.as_str()) && word != "off" && word != "away"
+    });
     let is_adjective = ["clean", "clear", "no", "hide", "delete", "cut"].contains(&first);
     let is_tag =
         matches!(verb.act, Act::Enhance | Act::Restore) && part.len() == 1 && !verb.is_last;
@@ -287,10 +290,13 @@ fn request(Phrase { verb, words, own }: &Phrase) -> Request {
     Request { act: verb.act, object }
 }
 
-/// Recognizes "give the face more details", but not "give the man a sharper knife".
+/// Recognizes "give the face more details" and "gib dem Gesicht mehr Details", but not "give the man a sharper knife".
 fn gives_detail(words: &[String]) -> bool {
-    let ends = |at: usize| leading(&words[at..], ENGLISH.detail) == Some(words.len() - at);
-    words[0] == "give" && (0..words.len()).any(ends)
+    let ends = |list: &[&str]| {
+        (0..words.len()).any(|at| leading(&words[at..], list) == Some(words.len() - at))
+    };
+    ["give", "gib"].contains(&words[0].as_str())
+        && LANGUAGES.iter().any(|language| ends(language.detail))
 }
 
 /// Recognizes "(add) color" and "(füge) Farbe (hinzu)", but not "a color chart".

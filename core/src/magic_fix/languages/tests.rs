@@ -1040,6 +1040,8 @@ fn what_does_not_replace_a_removed_thing() {
         ("clean up the photo and sharpen it", Enhance),
         ("clean the wall and add a tree", Edit),
         ("give the man a sharper knife", Add),
+        ("gib dem Gesicht mehr Details", Enhance),
+        ("a man, ripped jeans, cut off", Edit),
         ("upgrade the photo", Enhance),
         ("upgrade to a higher resolution", Enhance),
     ]);
