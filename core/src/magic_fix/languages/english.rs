@@ -113,6 +113,12 @@ fn covers(part: &[String]) -> bool {
         )
 }
 
+/// Recognizes "use an AI fill", which tells how to remove.
+pub(super) fn names_a_tool(part: &[String]) -> bool {
+    let is_tool = |last: &String| ["fill", "tool", "brush", "inpainting"].contains(&last.as_str());
+    part[0] == "use" && part.last().is_some_and(is_tool)
+}
+
 /// Recognizes "upgrade the car to a Ferrari".
 fn upgrades_to_another(part: &[String]) -> bool {
     part[0] == "upgrade" && contains(part, &["to a", "to an", "into"])

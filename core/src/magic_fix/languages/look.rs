@@ -8,7 +8,7 @@ use crate::magic_fix::text::contains;
 const NEW: [&str; 4] = ["into", "to", "en", "zu"];
 
 /// What says that a request changes nothing, or that a removed thing leaves no trace.
-const LIKE_BEFORE: [&str; 19] = [
+const LIKE_BEFORE: [&str; 22] = [
     "sure",
     "blend",
     "it match",
@@ -19,7 +19,10 @@ const LIKE_BEFORE: [&str; 19] = [
     "no other",
     "no change",
     "no changes",
+    "not there",
+    "wasn't there",
     "like it did before",
+    "like the original",
     "nie",
     "nichts",
     "nunca",

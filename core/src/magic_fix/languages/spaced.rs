@@ -217,6 +217,7 @@ fn bare(part: &[String]) -> &[String] {
 fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
     if is_negated(part)
         || denies(part)
+        || english::names_a_tool(part)
         || !is_whole && is_condition(part)
         || leading(part, &NO_REMOVALS).is_some()
     {

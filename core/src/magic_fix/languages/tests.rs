@@ -1196,3 +1196,31 @@ fn near_counterexamples_have_their_modes() {
         ("让他变年轻", Edit),
     ]);
 }
+
+#[test]
+fn longer_looks_and_paintings_have_their_modes() {
+    assert_modes(&[
+        ("remove the man and use an AI fill", Remove),
+        ("remove the man and use the background to fill", Remove),
+        ("remove the man and make it like he is not there", Remove),
+        ("remove the man and make it look like the original", Remove),
+        ("remove the man and make the picture perfect", Remove),
+        ("remove the acne and make the skin clear", Remove),
+        ("remove the braces and make the teeth white", Edit),
+        ("remove the double chin and make the neck thinner", Edit),
+        ("get rid of the man and make the wall blank", Edit),
+        ("remove the hat and make sure his hair looks natural", Remove),
+        ("Entferne die Person und mach den Hintergrund wieder so wie vorher", Remove),
+        ("Elimina a la persona y haz como si nunca hubiera estado", Remove),
+        ("Elimina al hombre y no lo reemplaces", Remove),
+        ("Supprime la personne et fais comme si elle n'avait jamais été là", Remove),
+        ("Remova a pessoa e deixe tudo natural", Remove),
+        ("人を消して、背景だけにして", Remove),
+        ("人を消して何もない状態にして", Remove),
+        ("人を消して壁を白くして", Edit),
+        ("文字を消して「春」と書いて", Edit),
+        ("去掉痘痘，让皮肤变光滑", Remove),
+        ("去掉皱纹，皮肤变得光滑", Remove),
+        ("把人去掉，背景换为雪山", Edit),
+    ]);
+}
