@@ -1,5 +1,5 @@
--- Tells which database a bucket belongs to: the bucket has an object with the same id. The janitor deletes objects that the database
--- does not know, so it must never see the bucket of another one.
+-- Identifies this database as the owner of its bucket, which has an object with the same id. The janitor deletes objects that its
+-- database does not know, so it must not work on the bucket of another one.
 set local lock_timeout = '5s';
 
 create table installation (

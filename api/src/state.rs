@@ -98,20 +98,6 @@ impl App {
         Self::with_pool(config, clock, db::pool(&config.database).context("DATABASE_URL")?)
     }
 
-    /// Returns true if the object store answers and the bucket does not belong to another database.
-    pub async fn storage_is_ready(&self) -> bool {
-        if self.storage.ping().await.is_err() {
-            return false;
-        }
-        match db::within(check_owner(&self.pool, &self.storage)).await {
-            Ok(()) | Err(OwnerError::Database(_)) => true,
-            Err(error) => {
-                tracing::error!("Not ready: {error}");
-                false
-            }
-        }
-    }
-
     /// [`Self::new`] with an existing connection pool.
     pub fn with_pool(config: &ApiConfig, clock: Clock, pool: PgPool) -> anyhow::Result<Self> {
         // rustls panics if several crypto providers are linked and none is the default.
@@ -155,5 +141,19 @@ impl App {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })))
+    }
+
+    /// Returns true if the object store answers and the bucket does not belong to another database.
+    pub async fn storage_is_ready(&self) -> bool {
+        if self.storage.ping().await.is_err() {
+            return false;
+        }
+        match db::within(check_owner(&self.pool, &self.storage)).await {
+            Ok(()) | Err(OwnerError::Database(_)) => true,
+            Err(error) => {
+                tracing::error!("Not ready: {error}");
+                false
+            }
+        }
     }
 }

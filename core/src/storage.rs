@@ -65,8 +65,8 @@ fn settings_for(bytes: usize) -> aws_sdk_s3::config::Builder {
     aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
 }
 
-/// The key of the mark, which names the database that the bucket belongs to.
-pub const MARK: &str = "installation";
+/// The key of the object that names the owner of the bucket.
+pub const OWNER_KEY: &str = "installation";
 
 /// Returns the key of an uploaded image.
 pub fn image_key(image: ImageId) -> String {

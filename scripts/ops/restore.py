@@ -15,7 +15,7 @@ from .bucket import Bucket
 
 # Shown to the owner of a job whose image was deleted.
 REASON = "The picture had been deleted. You have not been charged."
-# A process that still uses the old bucket then sees that it belongs to another database. Versions before 0.2 have no id.
+# A process that still uses the old bucket then sees that it belongs to another database. Version 0.1.0 has no id.
 NEW_ID = """do $$ begin
     if to_regclass('installation') is not null then update installation set id = gen_random_uuid(); end if;
 end $$"""

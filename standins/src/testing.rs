@@ -77,13 +77,13 @@ pub const fn first_attempt(job: JobId, worker: WorkerId) -> Attempt {
     Attempt { job, worker, number: 1 }
 }
 
-/// Returns the keys of all objects except the bucket's mark, in order.
+/// Returns the keys of all objects except the one that names the bucket's owner, in order.
 pub async fn object_keys(storage: &Storage) -> Vec<String> {
     let (mut keys, mut from) = (Vec::new(), None);
     loop {
         let page = storage.page("", from, 1000).await.expect("listed");
         let found = page.objects.into_iter().map(|object| object.key);
-        keys.extend(found.filter(|key| key != storage::MARK));
+        keys.extend(found.filter(|key| key != storage::OWNER_KEY));
         from = page.next;
         if from.is_none() {
             return keys;

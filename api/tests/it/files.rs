@@ -207,7 +207,8 @@ async fn readiness_reports_unavailable_dependencies(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_api_with_the_bucket_of_another_database_is_not_ready(pool: PgPool) {
     let app = TestApp::start(pool).await;
-    app.bucket.storage.put(storage::MARK, "text/plain", b"another".to_vec().into()).await.unwrap();
+    let another = b"another".to_vec().into();
+    app.bucket.storage.put(storage::OWNER_KEY, "text/plain", another).await.unwrap();
     let not_ready = app.get("/readyz").send().await;
     assert_eq!(not_ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(not_ready.json()["storage"], false);

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use bytes::Bytes;
 use retouch_core::ImageId;
-use retouch_core::storage::{MARK, Storage, image_key};
+use retouch_core::storage::{OWNER_KEY, Storage, image_key};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, PgPool};
 use tempfile::TempDir;
@@ -81,7 +81,7 @@ async fn objects_are_copied_to_a_folder_and_into_another_bucket(pool: PgPool) {
     assert_eq!(answer(&objects(&app, "restored", &["list"], "")), json!([]), "no such bucket");
     let uploaded = answer(&objects(&app, "restored", &["upload", folder_of(&folder)], &lines));
     assert_eq!(uploaded, json!({"objects": 2}));
-    let keys = json!(["images/1/original", MARK, "results/2/1.png"]);
+    let keys = json!(["images/1/original", OWNER_KEY, "results/2/1.png"]);
     assert_eq!(answer(&objects(&app, "restored", &["list"], "")), keys);
     let some = ["list", "--prefix", "results/", "--limit", "1"];
     assert_eq!(answer(&objects(&app, "restored", &some, "")), json!(["results/2/1.png"]));
@@ -112,7 +112,7 @@ async fn damaged_files_and_keys_outside_of_the_folder_are_rejected(pool: PgPool)
     let upload = ["upload", folder_of(&folder)];
     let damaged = error(&objects(&app, "test", &upload, &line));
     assert!(damaged.contains("copying images/1/original: its file is damaged"), "{damaged}");
-    assert_eq!(answer(&objects(&app, "test", &["list"], "")), json!([MARK]));
+    assert_eq!(answer(&objects(&app, "test", &["list"], "")), json!([OWNER_KEY]));
 
     let outside = error(&objects(&app, "test", &["download", folder_of(&folder)], "../secret\n"));
     assert!(outside.contains("is not a path inside of the folder"), "{outside}");

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::error::{Operation, StorageError, failed};
-use super::{MARK, Storage};
+use super::{OWNER_KEY, Storage};
 
 /// The prefixes of our keys.
 pub(crate) const FOLDERS: [&str; 2] = ["images/", "results/"];
@@ -119,7 +119,7 @@ pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<
 /// Like [`orphans`], including keys that are not ours.
 pub(crate) async fn unknown(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<String>> {
     let mut unknown = orphans(pool, keys).await?;
-    unknown.extend(keys.iter().filter(|key| id_in(key).is_none() && *key != MARK).cloned());
+    unknown.extend(keys.iter().filter(|key| id_in(key).is_none() && *key != OWNER_KEY).cloned());
     Ok(unknown)
 }
 

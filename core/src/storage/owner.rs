@@ -1,15 +1,15 @@
-//! Which database a bucket belongs to. The database has an id, and the bucket has a *mark*: an object with the same id.
+//! The *owner* of a bucket: the database whose id is in an object of the bucket.
 //!
-//! Without it, a process with an empty database, or with the settings of another installation, would take every picture in
+//! Without an owner, a process with an empty database, or with the settings of another installation, would take every picture in
 //! the bucket for an orphan.
 
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::listing::{FOLDERS, id_in, orphans};
-use super::{MARK, Storage, StorageError};
+use super::{OWNER_KEY, Storage, StorageError};
 
-/// How many objects of each folder are looked up in the database before a bucket without a mark gets one.
+/// How many objects of each folder are looked up in the database before it becomes the owner of a bucket without one.
 const SAMPLE: i32 = 1000;
 
 /// Why a bucket cannot be used.
@@ -29,24 +29,24 @@ pub enum OwnerError {
     Database(#[from] sqlx::Error),
 }
 
-/// Checks that the bucket is not marked as another database's.
+/// Checks that no other database owns the bucket.
 ///
 /// # Errors
-/// If it is, or if the store or the database fails.
+/// If another one does, or if the store or the database fails.
 pub async fn check_owner(pool: &PgPool, storage: &Storage) -> Result<(), OwnerError> {
-    let (id, mark) = (database_id(pool).await?, mark(storage).await?);
-    if mark.is_none_or(|mark| mark == id.to_string()) { Ok(()) } else { Err(foreign(storage)) }
+    let (id, owner) = (database_id(pool).await?, owner(storage).await?);
+    if owner.is_none_or(|owner| owner == id.to_string()) { Ok(()) } else { Err(foreign(storage)) }
 }
 
-/// Checks that the bucket belongs to this database. One that is empty, or has no mark and pictures that this database
-/// knows, is marked.
+/// Makes this database the owner of the bucket: if it is already, if the bucket is empty, or if the bucket has no owner and
+/// pictures that this database knows.
 ///
 /// # Errors
-/// If it belongs to another database, or if the store or the database fails.
+/// If the bucket belongs to another database, or if the store or the database fails.
 pub async fn claim_bucket(pool: &PgPool, storage: &Storage) -> Result<(), OwnerError> {
     let id = database_id(pool).await?.to_string();
-    let mark = mark(storage).await?;
-    if mark.as_ref() == Some(&id) {
+    let owner = owner(storage).await?;
+    if owner.as_ref() == Some(&id) {
         return Ok(());
     }
     let mut keys = Vec::new();
@@ -56,19 +56,19 @@ pub async fn claim_bucket(pool: &PgPool, storage: &Storage) -> Result<(), OwnerE
     }
     keys.retain(|key| id_in(key).is_some());
     let knows_some = orphans(pool, &keys).await?.len() < keys.len();
-    if !keys.is_empty() && (mark.is_some() || !knows_some) {
+    if !keys.is_empty() && (owner.is_some() || !knows_some) {
         return Err(foreign(storage));
     }
-    Ok(storage.put(MARK, "text/plain", id.into()).await?)
+    Ok(storage.put(OWNER_KEY, "text/plain", id.into()).await?)
 }
 
 async fn database_id(pool: &PgPool) -> sqlx::Result<Uuid> {
     sqlx::query_scalar!("select id from installation").fetch_one(pool).await
 }
 
-async fn mark(storage: &Storage) -> Result<Option<String>, StorageError> {
-    match storage.get(MARK).await {
-        Ok(mark) => Ok(Some(String::from_utf8_lossy(&mark).into_owned())),
+async fn owner(storage: &Storage) -> Result<Option<String>, StorageError> {
+    match storage.get(OWNER_KEY).await {
+        Ok(id) => Ok(Some(String::from_utf8_lossy(&id).into_owned())),
         Err(StorageError::Missing(_)) => Ok(None),
         Err(error) => Err(error),
     }

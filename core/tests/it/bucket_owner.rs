@@ -1,8 +1,8 @@
-//! The mark that ties a bucket to a database.
+//! A bucket belongs to one database.
 
 use std::time::Duration;
 
-use retouch_core::storage::{self, MARK, OwnerError, check_owner, claim_bucket};
+use retouch_core::storage::{self, OWNER_KEY, OwnerError, check_owner, claim_bucket};
 use retouch_core::{ImageId, images, janitor};
 use retouch_standins::testing::{Bucket, image, object_keys, user};
 use sqlx::PgPool;
@@ -43,7 +43,7 @@ async fn the_janitor_deletes_nothing_from_the_bucket_of_another_database(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_bucket_without_a_mark_belongs_to_the_database_that_knows_its_pictures(pool: PgPool) {
+async fn a_bucket_without_an_owner_belongs_to_the_database_that_knows_its_pictures(pool: PgPool) {
     let bucket = Bucket::start().await;
     let strays = [put_stray(&bucket).await, put_stray(&bucket).await];
     bucket.storage.put("images/readme.txt", "text/plain", b"hello".to_vec().into()).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_bucket_without_a_mark_belongs_to_the_database_that_knows_its_pictures
     let ada = user(&pool, "ada", 0).await;
     image(&pool, Some(&bucket.storage), ada, b"known").await;
     claim_bucket(&pool, &bucket.storage).await.unwrap();
-    assert!(bucket.storage.head(MARK).await.is_ok());
+    assert!(bucket.storage.head(OWNER_KEY).await.is_ok());
     assert_eq!(janitor::delete_orphans(&pool, &bucket.storage, Duration::ZERO).await.unwrap(), 2);
 }
 

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use retouch_catalog::{Factor, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
-use retouch_core::jobs::{self, Isolation, NewJob};
+use retouch_core::jobs::{self, Isolation, Job, NewJob};
 use retouch_core::orders::{
     self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
     Reversal, ReversalEvent,
@@ -130,6 +130,20 @@ async fn an_unpaid_or_mismatching_payment_grants_nothing(pool: PgPool) {
     assert_eq!(credits_of(&pool, "ada").await, 20 + 3 * 55);
 }
 
+/// Submits a paid run on a new image.
+async fn run(pool: &PgPool, owner: UserId, tool: Tool) -> Job {
+    let new = NewJob {
+        owner: Some(owner),
+        image: image(pool, None, owner, b"x").await,
+        tool,
+        tier: Tier::Paid,
+        idempotency_key: None,
+        fix: None,
+        queue_limit: None,
+    };
+    jobs::submit(pool, &new).await.unwrap().into_job()
+}
+
 /// Places another order of the same pack, as a later click does.
 async fn order_again(pool: &PgPool, buyer: UserId) -> Order {
     sqlx::query("update orders set created_at = created_at - interval '1 minute'")
@@ -204,18 +218,7 @@ async fn what_runs_hold_during_a_refund_is_taken_when_they_end_without_a_result(
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
     orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
-    let run = async |tool: Tool| {
-        let new = NewJob {
-            owner: Some(ada),
-            image: image(&pool, None, ada, b"x").await,
-            tool,
-            tier: Tier::Paid,
-            idempotency_key: None,
-            fix: None,
-            queue_limit: None,
-        };
-        jobs::submit(&pool, &new).await.unwrap().into_job().id
-    };
+    let run = async |tool: Tool| run(&pool, ada, tool).await.id;
     // All 75 credits are held.
     let mut held = Vec::new();
     for _ in 0..15 {
@@ -248,16 +251,7 @@ async fn a_run_pays_back_what_it_held_and_not_what_was_spent_before(pool: PgPool
     adjust(&pool, ada, -75).await;
     receive(&pool, "evt_1", refunded(&order, 250)).await;
     adjust(&pool, ada, 20).await;
-    let new = NewJob {
-        owner: Some(ada),
-        image: image(&pool, None, ada, b"x").await,
-        tool: Tool::Upscale(Factor::X4),
-        tier: Tier::Paid,
-        idempotency_key: None,
-        fix: None,
-        queue_limit: None,
-    };
-    let job = jobs::submit(&pool, &new).await.unwrap().into_job();
+    let job = run(&pool, ada, Tool::Upscale(Factor::X4)).await;
     // 17 more, of which 14 are there: 20 less what the run holds.
     let free = 20 - job.cost;
     receive(&pool, "evt_2", refunded(&order, 400)).await;
@@ -275,18 +269,7 @@ async fn a_second_refund_takes_nothing_that_runs_have_spent_since_the_first(pool
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
     orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
-    let run = async || {
-        let new = NewJob {
-            owner: Some(ada),
-            image: image(&pool, None, ada, b"x").await,
-            tool: Tool::RemoveBackground,
-            tier: Tier::Paid,
-            idempotency_key: None,
-            fix: None,
-            queue_limit: None,
-        };
-        jobs::submit(&pool, &new).await.unwrap().into_job().id
-    };
+    let run = async || run(&pool, ada, Tool::RemoveBackground).await.id;
     // Two runs hold the last ten credits during the first refund, and then spend them.
     adjust(&pool, ada, -65).await;
     run().await;
@@ -322,16 +305,7 @@ async fn runs_after_a_refund_owe_nothing(pool: PgPool) {
     receive(&pool, "evt_1", refunded(&order, 500)).await;
     assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, 5));
     adjust(&pool, ada, 30).await;
-    let new = NewJob {
-        owner: Some(ada),
-        image: image(&pool, None, ada, b"x").await,
-        tool: Tool::RemoveBackground,
-        tier: Tier::Paid,
-        idempotency_key: None,
-        fix: None,
-        queue_limit: None,
-    };
-    let job = jobs::submit(&pool, &new).await.unwrap().into_job().id;
+    let job = run(&pool, ada, Tool::RemoveBackground).await.id;
     assert!(jobs::cancel(&pool, job).await.unwrap());
     assert_eq!(credits_of(&pool, "ada").await, 30);
 }

@@ -718,7 +718,7 @@ describe('a batch after a reload', () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobOfKey.set('key-a', api.startJob({ state: 'done', results: [aResult()] }));
     renderApp('/remove-background', { api, signedIn: true });
-    expect(await screen.findByText('Perhaps started before the reload: retry to see this run')).toBeVisible();
+    expect(await screen.findByText('May have started before the reload: retry to see the run')).toBeVisible();
     await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
     expect(await screen.findByText('1 of 1 done')).toBeVisible();
     expect(api.jobs).toHaveLength(1);

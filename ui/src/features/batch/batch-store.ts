@@ -141,7 +141,7 @@ function restoreItem(item: BatchItem): BatchItem {
   if (isFinished(item)) return item;
   // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
   const reason = item.isSent
-    ? t('Perhaps started before the reload: retry to see this run')
+    ? t('May have started before the reload: retry to see the run')
     : t('Not started before the reload');
   return { ...item, state: { kind: 'failed', reason } };
 }
