@@ -9,12 +9,13 @@ mod spaced;
 mod tests;
 mod unspaced;
 mod verb;
+mod vocabulary;
 mod words;
 
 use retouch_catalog::FixMode;
 
 pub(super) use self::english::is_removal as is_english_removal;
-pub(super) use self::words::ENGLISH;
+pub(super) use self::vocabulary::ENGLISH;
 use super::text::{folded, words_of};
 
 /// Returns the mode that a prompt means, by the table in [`super`].

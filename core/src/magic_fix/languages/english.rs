@@ -1,7 +1,7 @@
 //! English phrases that are more than a verb at the beginning.
 
 use super::verb::Verb;
-use super::words::ENGLISH;
+use super::vocabulary::ENGLISH;
 use crate::magic_fix::mode::Act;
 use crate::magic_fix::text::{contains, leading};
 

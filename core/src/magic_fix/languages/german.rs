@@ -1,7 +1,8 @@
 //! German verbs: infinitives at the end, verbs in two parts, and negations after the verb.
 
 use super::verb::Verb;
-use super::words::{GERMAN, LISTS};
+use super::vocabulary::GERMAN;
+use super::words::LISTS;
 use crate::magic_fix::mode::Act;
 use crate::magic_fix::text::{contains, words_of};
 

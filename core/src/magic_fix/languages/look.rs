@@ -1,7 +1,8 @@
 //! Looks that a removal has anyway.
 
 use super::verb::Verb;
-use super::words::{LANGUAGES, Words};
+use super::vocabulary::LANGUAGES;
+use super::words::Words;
 use crate::magic_fix::text::contains;
 
 /// Words that say that a thing is new, or what another becomes.

@@ -1,7 +1,8 @@
 //! Spanish, French and Portuguese phrases that are more than a verb at the beginning.
 
 use super::verb::Verb;
-use super::words::{FRENCH, LISTS, SPANISH};
+use super::vocabulary::{FRENCH, SPANISH};
+use super::words::LISTS;
 use crate::magic_fix::mode::Act;
 use crate::magic_fix::text::{contains, leading};
 

@@ -7,7 +7,8 @@ use super::german::{self, is_negated};
 use super::look::is_look;
 use super::romance;
 use super::verb::Verb;
-use super::words::{ENGLISH, LANGUAGES, LISTS, PORTUGUESE, SPANISH, Words};
+use super::vocabulary::{ENGLISH, LANGUAGES, PORTUGUESE, SPANISH};
+use super::words::{LISTS, Words};
 use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
 

@@ -2,7 +2,8 @@
 
 use retouch_catalog::FixMode;
 
-use super::words::{CHINESE, JAPANESE, LISTS};
+use super::vocabulary::{CHINESE, JAPANESE};
+use super::words::LISTS;
 use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::CLAUSE_ENDS;
 
