@@ -8,6 +8,7 @@ mod credentials;
 mod deletions;
 mod find;
 mod grant;
+mod issuer;
 mod jobs;
 mod nodes;
 mod objects;
@@ -45,6 +46,8 @@ enum Task {
     User(user::Show),
     /// Add credits to an account, or take some away.
     Grant(grant::Grant),
+    /// Keep the accounts when the identity provider gets another URL. Run it while the API is stopped.
+    Issuer(issuer::Issuer),
     /// List failed jobs, retry one, or end one.
     #[command(subcommand)]
     Jobs(jobs::Jobs),
@@ -89,6 +92,7 @@ impl Admin {
         match &self.task {
             Task::User(task) => task.perform(pool).await,
             Task::Grant(task) => task.perform(pool).await,
+            Task::Issuer(task) => task.perform(pool).await,
             Task::Jobs(task) => task.perform(pool).await,
             Task::Audit(task) => task.perform(pool).await,
             Task::Books => audit::books(pool).await,

@@ -6,6 +6,7 @@
 
 mod erase;
 mod export;
+mod issuer;
 mod lookup;
 
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
@@ -15,6 +16,7 @@ use crate::{JobId, UserId, api_keys, credits, db, jobs, users, webhooks};
 
 pub use erase::erase_deleted;
 pub use export::{images_after, jobs_after, results_after};
+pub use issuer::{IssuerChange, change_issuer};
 pub use lookup::{Account, find, get, get_active};
 
 /// The follow-up work that [`delete`] leaves to its caller.
