@@ -31,7 +31,8 @@ pub(crate) async fn take_back(
 }
 
 /// Takes back what refunds and disputes could not take because runs held it: up to `released` credits, which a run has
-/// held since `held_since` and just released. The caller has locked the user's row.
+/// held since `held_since` and just released. A run pays only for refunds and disputes that came while it held them. The caller
+/// has locked the user's row.
 pub(crate) async fn take_owed(
     conn: &mut PgConnection,
     user: UserId,
@@ -40,19 +41,24 @@ pub(crate) async fn take_owed(
 ) -> sqlx::Result<()> {
     let taken = sqlx::query_scalar!(
         r#"with owed as (
-               select id, status, amount, (sum(amount) over (order by id) - amount)::integer as before
-               from (select id, status, missing_since, least(credits_held, credits_missing) as amount
-                     from orders where user_id = $1) held
-               where amount > 0 and missing_since > $3
+               select o.id, o.status, w.since, w.credits,
+                      (sum(w.credits) over (order by w.since, o.id) - w.credits)::integer as before
+               from owed_by_runs w join orders o on o.id = w.order_id
+               where o.user_id = $1 and w.since > $3
            ), taken as (
-               select id, status, least(amount, $2 - before) as amount from owed where before < $2
+               select id, status, since, least(credits, $2 - before) as amount from owed
+               where before < $2 and credits > 0
+           ), lowered as (
+               update owed_by_runs w set credits = w.credits - taken.amount
+               from taken where w.order_id = taken.id and w.since = taken.since
+           ), of_order as (
+               select id, status, sum(amount)::integer as amount from taken group by id, status
            ), reduced as (
-               update orders o set credits_missing = o.credits_missing - taken.amount,
-                                   credits_held = o.credits_held - taken.amount
-               from taken where o.id = taken.id
+               update orders o set credits_missing = o.credits_missing - of_order.amount
+               from of_order where o.id = of_order.id
            ), recorded as (
                insert into ledger (user_id, kind, amount, order_id)
-               select $1, case status when 'disputed' then 'dispute' else 'refund' end, -amount, id from taken
+               select $1, case status when 'disputed' then 'dispute' else 'refund' end, -amount, id from of_order
            )
            select coalesce(sum(amount), 0)::integer as "taken!" from taken"#,
         user.uuid(),

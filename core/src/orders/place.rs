@@ -121,7 +121,8 @@ async fn latest_of_many(
 }
 
 /// Records the checkout page of an order, and returns its address. The first page wins: a later one is forgotten, and the
-/// address of the first returned. An order that the provider had refused before is open again. Returns `None` if the buyer's account was deleted meanwhile: the page must be closed.
+/// address of the first returned. An order that had failed or expired without a page is open again, as if it was placed now.
+/// Returns `None` if the buyer's account was deleted meanwhile: the page must be closed.
 pub async fn attach_session(
     pool: &PgPool,
     order: &Order,
@@ -132,9 +133,11 @@ pub async fn attach_session(
     // A deletion closes the pages that it finds, so none may appear after it.
     let is_active = users::lock(&mut tx, order.user).await?;
     let url = sqlx::query_scalar!(
-        "update orders set session = coalesce(session, $2),
-                           status = case when status = 'failed' and session is null then 'open' else status end,
-                           checkout_url = case when $4 then coalesce(checkout_url, $3) end
+        "update orders o set session = coalesce(session, $2),
+                             status = case when reopens then 'open' else status end,
+                             created_at = case when reopens then now() else created_at end,
+                             checkout_url = case when $4 then coalesce(checkout_url, $3) end
+         from (select session is null and status in ('failed', 'expired') as reopens from orders where id = $1) before
          where id = $1 returning checkout_url",
         order.id.uuid(),
         session,

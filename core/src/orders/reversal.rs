@@ -155,32 +155,51 @@ async fn balance(
         (false, false) => "paid",
     };
     sqlx::query!(
-        // The clock, not the start of the transaction: it has waited for holds. Credits that runs do not hold now were spent, and
-        // so were those of an earlier reversal that its runs hold no more.
-        "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4,
-                           missing_since = case when $3 > 0 then clock_timestamp() else missing_since end,
-                           credits_held = least(
-                               least(credits_held, (
-                                   select coalesce(sum(cost), 0)::integer from jobs j
-                                   where j.owner_id = orders.user_id and j.state in ('queued', 'running')
-                                     and j.created_at < orders.missing_since
-                               )) + greatest($3, 0),
-                               credits_missing + $3,
-                               (select reserved from users where id = orders.user_id)
-                           )
-         where id = $1",
+        "update orders set credits_reversed = $2, credits_missing = credits_missing + $3, status = $4 where id = $1",
         order.uuid(),
         due,
         moved.missing,
         status,
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
+    record_owed(conn, order, moved.missing).await?;
     if moved.missing > 0 {
         tracing::warn!(order.id = %order, missing = moved.missing,
             "{} credits of order {order} were spent or held when the money was returned", moved.missing);
     }
     Ok(moved)
+}
+
+/// Records which of the `missing` credits runs hold now; the others were spent. If `missing` is negative, less is missing than
+/// before: the latest refunds and disputes want less.
+async fn record_owed(conn: &mut PgConnection, order: OrderId, missing: i32) -> sqlx::Result<()> {
+    if missing > 0 {
+        sqlx::query!(
+            // The clock, not the start of the transaction: it has waited for holds.
+            "insert into owed_by_runs (order_id, since, credits)
+             select $1, clock_timestamp(), least($2, u.reserved)
+             from orders o join users u on u.id = o.user_id
+             where o.id = $1 and u.reserved > 0",
+            order.uuid(),
+            missing,
+        )
+        .execute(conn)
+        .await?;
+    } else if missing < 0 {
+        sqlx::query!(
+            "update owed_by_runs w set credits = greatest(least(w.credits, o.credits_missing - earlier.credits), 0)
+             from orders o, (
+                 select since, (sum(credits) over (order by since) - credits)::integer as credits
+                 from owed_by_runs where order_id = $1
+             ) earlier
+             where w.order_id = $1 and o.id = $1 and earlier.since = w.since",
+            order.uuid(),
+        )
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
 }
 
 /// Returns the part of `credits` that `returned` of `amount` is worth, rounded down in the buyer's favor.

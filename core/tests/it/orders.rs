@@ -11,7 +11,7 @@ use retouch_core::orders::{
     self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
     Reversal, ReversalEvent,
 };
-use retouch_core::{UserId, WorkerId, accounts, credits};
+use retouch_core::{JobId, UserId, WorkerId, accounts, credits};
 use retouch_standins::testing::{
     ISSUER, adjust, first_attempt, image, new_result, sign_in, user, wait_for_locks,
 };
@@ -189,6 +189,16 @@ async fn a_double_click_and_a_repeated_key_are_one_order(pool: PgPool) {
     assert!(matches!(reused, Err(PlaceError::IdempotencyKeyReused)));
 }
 
+/// Finishes the next job in the queue, which has to be this one.
+async fn finish_next(pool: &PgPool, job: JobId) {
+    let worker = WorkerId::new();
+    let class = JobClass { tool: ToolName::RemoveBackground, tier: Tier::Paid };
+    let lease = Duration::from_mins(1);
+    let claimed = jobs::claim(pool, worker, &[class], &[], Isolation::Shared, lease).await;
+    assert_eq!(claimed.unwrap().unwrap().id, job);
+    jobs::finish(pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_refund_takes_back_its_share_of_the_unspent_credits(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
@@ -272,17 +282,10 @@ async fn a_second_refund_takes_nothing_that_runs_have_spent_since_the_first(pool
     let run = async || run(&pool, ada, Tool::RemoveBackground).await.id;
     // Two runs hold the last ten credits during the first refund, and then spend them.
     adjust(&pool, ada, -65).await;
-    run().await;
-    run().await;
+    let early = [run().await, run().await];
     receive(&pool, "evt_1", refunded(&order, 250)).await;
-    let worker = WorkerId::new();
-    let class = JobClass { tool: ToolName::RemoveBackground, tier: Tier::Paid };
-    for _ in 0..2 {
-        let lease = Duration::from_mins(1);
-        let claimed = jobs::claim(&pool, worker, &[class], &[], Isolation::Shared, lease).await;
-        let job = claimed.unwrap().unwrap().id;
-        jobs::finish(&pool, first_attempt(job, worker), &new_result(job, 1)).await.unwrap();
-    }
+    finish_next(&pool, early[0]).await;
+    finish_next(&pool, early[1]).await;
     assert_eq!(credits_of(&pool, "ada").await, 0);
 
     adjust(&pool, ada, 20).await;
@@ -294,6 +297,56 @@ async fn a_second_refund_takes_nothing_that_runs_have_spent_since_the_first(pool
     }
     assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 6));
     assert_eq!(credits_of(&pool, "ada").await, 14);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn runs_between_two_refunds_pay_only_for_the_second(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    let run = async || run(&pool, ada, Tool::RemoveBackground).await.id;
+    adjust(&pool, ada, -65).await;
+    let early = [run().await, run().await];
+    receive(&pool, "evt_1", refunded(&order, 100)).await;
+    adjust(&pool, ada, 20).await;
+    let late = [run().await, run().await, run().await, run().await];
+    receive(&pool, "evt_2", refunded(&order, 160)).await;
+    // The early ones spend what the first refund wanted.
+    finish_next(&pool, early[0]).await;
+    finish_next(&pool, early[1]).await;
+    for job in late {
+        assert!(jobs::cancel(&pool, job).await.unwrap());
+    }
+    // 160 of 500 cents are 17 of 55 credits, 11 of them of the first refund.
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 6));
+    assert_eq!(credits_of(&pool, "ada").await, 14);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_pays_for_no_dispute_that_was_won_meanwhile(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    adjust(&pool, ada, -65).await;
+    let held = [
+        run(&pool, ada, Tool::RemoveBackground).await,
+        run(&pool, ada, Tool::RemoveBackground).await,
+    ];
+    receive(&pool, "evt_1", refunded(&order, 50)).await;
+    let dispute = || "dp_1".to_owned();
+    let amount_cents = Some(100);
+    let opened = ReversalEvent::DisputeOpened { dispute: dispute(), amount_cents };
+    receive(&pool, "evt_2", reversal(&order, opened)).await;
+    let closed = ReversalEvent::DisputeClosed { dispute: dispute(), amount_cents, won: true };
+    receive(&pool, "evt_3", reversal(&order, closed)).await;
+    for job in held {
+        assert!(jobs::cancel(&pool, job.id).await.unwrap());
+    }
+    // The five credits of the refund.
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 5));
+    assert_eq!(credits_of(&pool, "ada").await, 5);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -382,6 +435,24 @@ async fn an_order_that_the_provider_had_refused_is_open_again_with_its_page(pool
         .await
         .unwrap();
     assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), ["cs_again"]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_order_that_expired_without_a_page_can_be_paid_for_a_day_when_it_gets_one(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = orders::place(&pool, ada, &PACKS[1], Some("key")).await.unwrap();
+    let age = "update orders set created_at = created_at - interval '80 hours'";
+    sqlx::query(age).execute(&pool).await.unwrap();
+    assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 1);
+    let again = orders::place(&pool, ada, &PACKS[1], Some("key")).await.unwrap();
+    assert_eq!((again.id, again.status), (order.id, OrderStatus::Expired));
+    orders::attach_session(&pool, &again, "cs_late", "https://pay.test/").await.unwrap();
+    assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 0);
+    assert_eq!(summary(&pool, &order).await.0, OrderStatus::Open);
+    // Another call changes nothing, for example that of a second tab.
+    sqlx::query(age).execute(&pool).await.unwrap();
+    orders::attach_session(&pool, &again, "cs_later", "https://pay.test/").await.unwrap();
+    assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 1);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
