@@ -68,6 +68,9 @@ pub(crate) async fn delete_some(
 /// number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
+    // Deleting an image also locks those made from it, which a deletion by their owner may have locked, while it waits for an image
+    // that has expired. This gives up before Postgres ends either for a deadlock.
+    sqlx::query!("set local lock_timeout = '500ms'").execute(&mut *tx).await?;
     let expired = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images i
            where expires_at < now()
