@@ -1,6 +1,6 @@
 //! Prompts of Magic Fix, and the mode that each means.
 //!
-//! One small table decides the mode (`languages/words.rs` has its words). API and workers share it, so a prompt that no
+//! One small table decides the mode (`languages/vocabulary` has its words). API and workers share it, so a prompt that no
 //! installed model can follow is refused before anything is held. A prompt may ask for several things, such as *remove
 //! the cup and put a flower there*; the first decides. Courtesies are ignored. The first row that matches wins:
 //!

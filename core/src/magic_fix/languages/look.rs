@@ -9,8 +9,7 @@ use crate::magic_fix::text::contains;
 const NEW: [&str; 4] = ["into", "to", "en", "zu"];
 
 /// What says that a request changes nothing, or that a removed thing leaves no trace.
-const LIKE_BEFORE: [&str; 22] = [
-    "sure",
+const LIKE_BEFORE: [&str; 21] = [
     "blend",
     "it match",
     "never",
@@ -53,5 +52,8 @@ pub(super) fn is_look(verb: &Verb, words: &[String]) -> bool {
         let is_look = |at: usize| language.natural.contains(&object[at].as_str()) && is_end(at + 1);
         is_verbs && (0..object.len()).any(is_look) && !has(language.articles)
     };
-    contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
+    // "Make sure the wall looks good", but not "make sure to add a dog".
+    let is_check =
+        has(&["sure"]) && !LANGUAGES.iter().any(|language| contains(object, language.add));
+    is_check || contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
 }

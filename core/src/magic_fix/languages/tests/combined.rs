@@ -42,6 +42,8 @@ fn a_natural_look_is_not_a_new_thing() {
         ("remove the man and make it clean", Remove),
         ("remove the man and make sure nothing else changes", Remove),
         ("remove the man and make sure the wall looks good", Remove),
+        ("remove the man and make sure to add a dog", Edit),
+        ("remove the man and make sure you put a tree there", Edit),
         ("remove the man and turn the wall into a clean white wall", Edit),
         ("Entferne den Mann und mach es natürlich", Remove),
         ("Quita el coche y haz que se vea natural", Remove),
