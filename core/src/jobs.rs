@@ -138,6 +138,8 @@ pub struct Job {
     pub tool: Tool,
     /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
+    /// The key of the request that submitted it; `None` without one, and once it was canceled.
+    pub idempotency_key: Option<String>,
     /// The tier.
     pub tier: Tier,
     /// The price in credits, debited when it is done.
@@ -171,6 +173,7 @@ struct JobRow {
     factor: Option<i16>,
     mode: Option<FixMode>,
     prompt: Option<String>,
+    idempotency_key: Option<String>,
     tier: Tier,
     cost: i32,
     state: JobState,
@@ -193,6 +196,7 @@ impl TryFrom<JobRow> for Job {
             image: row.image,
             tool,
             prompt: row.prompt,
+            idempotency_key: row.idempotency_key,
             tier: row.tier,
             cost: row.cost,
             state: row.state,
@@ -289,7 +293,7 @@ pub async fn load(executor: impl sqlx::PgExecutor<'_>, ids: &[JobId]) -> sqlx::R
         JobRow,
         r#"select id as "id: JobId", owner_id as "owner: UserId", image_id as "image: ImageId",
                   tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt, tier as "tier: Tier", cost, state as "state: JobState",
-                  attempt, failure_code, failure_detail, created_at, started_at, finished_at
+                  attempt, failure_code, failure_detail, created_at, started_at, finished_at, idempotency_key
            from jobs where id = any($1) order by created_at, id"#,
         &ids,
     )

@@ -225,6 +225,8 @@ pub struct JobView {
     pub factor: Option<i16>,
     /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
+    /// The `Idempotency-Key` of the request that started it; null without one, and once it was canceled.
+    pub idempotency_key: Option<String>,
     pub tier: Tier,
     pub state: JobState,
     /// The image; null after its deletion.
@@ -260,6 +262,7 @@ impl JobView {
             tool: job.tool.name(),
             factor: job.tool.factor_column(),
             prompt: job.prompt.clone(),
+            idempotency_key: job.idempotency_key.clone(),
             tier: job.tier,
             state: job.state,
             image_id: job.image.map(retouch_core::ImageId::uuid),

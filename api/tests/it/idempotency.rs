@@ -85,6 +85,7 @@ async fn a_different_image_tool_tier_or_factor_is_a_different_request(pool: PgPo
     }
     let again = run("upscale/upscale-ai-2", &image).await;
     assert_eq!(again.json()["id"], first.json()["id"]);
+    assert_eq!(again.json()["idempotencyKey"], "click");
     assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 3)));
 }
 

@@ -989,6 +989,7 @@ class Job(TypedDict):
     failure: NotRequired[Failure | None]
     finishedAt: NotRequired[str | None]
     id: str
+    idempotencyKey: NotRequired[str | None]
     imageId: NotRequired[str | None]
     position: NotRequired[int | None]
     progress: NotRequired[Progress | None]

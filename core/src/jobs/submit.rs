@@ -184,6 +184,7 @@ pub async fn submit_as(
         image: Some(new.image),
         tool: new.tool,
         prompt: new.fix.as_ref().map(|fix| fix.prompt.clone()),
+        idempotency_key: new.idempotency_key.clone(),
         tier: new.tier,
         cost,
         state: JobState::Queued,

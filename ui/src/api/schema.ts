@@ -1540,6 +1540,8 @@ export interface components {
             finishedAt?: string | null;
             /** Format: uuid */
             id: string;
+            /** @description The `Idempotency-Key` of the request that started it; null without one, and once it was canceled. */
+            idempotencyKey?: string | null;
             /**
              * Format: uuid
              * @description The image; null after its deletion.

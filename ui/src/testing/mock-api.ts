@@ -316,7 +316,7 @@ export class MockApi {
           if (image.freeRuns[freeRun]) return problem(409, 'Free Exists');
           image.freeRuns = { ...image.freeRuns, [freeRun]: true };
         }
-        const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
+        const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2, idempotencyKey: key });
         this.created.add(job.id);
         if (key) this.jobOfKey.set(key, job);
         return HttpResponse.json(job, { status: 202 });
@@ -429,13 +429,15 @@ export class MockApi {
       http.post('*/api/magic-images/fix/:id', async ({ request, params }) => {
         const form = await request.text();
         const prompt = form.match(/name="prompt"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? '';
-        this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+        const idempotencyKey = request.headers.get('Idempotency-Key');
+        this.idempotencyKeys.push(idempotencyKey ?? '');
         if (!/name="file"; filename=/.test(form)) return problem(400, 'No mask');
         this.prompts.push(prompt);
         this.exactMasks.push(form.match(/name="exactMask"\r\n\r\n(\w+)/)?.[1] ?? null);
         if (prompt.includes('castle')) return problem(422, 'No castles here.', 'prompt_not_possible');
         if (this.user.credits < 8) return problem(402, 'Not enough credits');
-        const job = this.startJob({ tool: 'magic-fix', imageId: String(params.id), cost: 8, position: 2 });
+        const imageId = String(params.id);
+        const job = this.startJob({ tool: 'magic-fix', imageId, cost: 8, position: 2, idempotencyKey });
         this.created.add(job.id);
         return HttpResponse.json(job, { status: 202 });
       }),

@@ -5,6 +5,7 @@ import { getResponse, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-store';
 import { removeBackground } from '@/features/catalog/remove-background';
+import type { Job } from '@/lib/api-types';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
@@ -375,7 +376,7 @@ describe('interruptions of a batch', () => {
 
     test('shows the runs that start all the same', async () => {
       const { api } = renderApp('/remove-background', { signedIn: true });
-      loseAnswers((imageId) => api.runJob({ tool: 'remove-background', imageId }));
+      loseAnswers((imageId, idempotencyKey) => api.runJob({ imageId, idempotencyKey }));
       await choose([aFile('one.png'), aFile('two.png')]);
       await start(2);
       expect(await screen.findByText('2 of 2 done')).toBeVisible();
@@ -385,20 +386,20 @@ describe('interruptions of a batch', () => {
 
     test('shows a run that is seen only after it was given up', async () => {
       const { api } = renderApp('/remove-background', { signedIn: true });
-      const images: (string | null)[] = [];
-      loseAnswers((imageId) => images.push(imageId));
+      const lost: Partial<Job>[] = [];
+      loseAnswers((imageId, idempotencyKey) => lost.push({ imageId, idempotencyKey }));
       await choose([aFile('one.png'), aFile('two.png')]);
       await start(2);
       const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
       expect(await screen.findByText('0 of 2 done · 2 failed')).toBeVisible();
       clearInterval(network);
-      for (const imageId of images) api.runJob({ tool: 'remove-background', imageId });
+      for (const run of lost) api.runJob(run);
       expect(await screen.findByText('2 of 2 done')).toBeVisible();
     });
 
-    test('does not take a run with another price for one of its own', async () => {
+    test('does not take another run of an image for one of its own', async () => {
       const { api } = renderApp('/remove-background', { signedIn: true });
-      loseAnswers((imageId) => api.runJob({ tool: 'remove-background', tier: 'free', imageId }));
+      loseAnswers((imageId) => api.runJob({ imageId, idempotencyKey: 'another' }));
       await choose([aFile('one.png'), aFile('two.png')]);
       await start(2);
       const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
@@ -409,9 +410,7 @@ describe('interruptions of a batch', () => {
     test('cancels them, and none of them is charged', async () => {
       const api = Object.assign(new MockApi(), { isStreamBroken: true });
       renderApp('/remove-background', { api, signedIn: true });
-      const keys = loseAnswers((imageId, key) => {
-        api.jobOfKey.set(key, api.startJob({ tool: 'remove-background', imageId }));
-      });
+      const keys = loseAnswers((imageId, idempotencyKey) => api.startJob({ imageId, idempotencyKey }));
       await choose([aFile('one.png'), aFile('two.png')]);
       await start(2);
       await waitFor(() => expect(keys).toHaveLength(2));
@@ -419,7 +418,47 @@ describe('interruptions of a batch', () => {
       await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
       expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
       await waitFor(() => expect(api.jobs.map(({ state }) => state)).toEqual(['cancelled', 'cancelled']));
-      expect(new Set(api.idempotencyKeys)).toEqual(new Set(keys));
+      expect(api.idempotencyKeys).toEqual([]);
+    });
+
+    test('cancels a run that is seen after the click, and before its request fails', async () => {
+      const { api } = renderApp('/remove-background', { signedIn: true });
+      let lose = () => {};
+      const answer = new Promise<void>((resolve) => {
+        lose = resolve;
+      });
+      const lost: Partial<Job>[] = [];
+      server.use(
+        http.post('*/api/rmbg-images/remove-bg-ai', async ({ request }) => {
+          const imageId = new URL(request.url).searchParams.get('imageId');
+          lost.push({ imageId, idempotencyKey: request.headers.get('Idempotency-Key') });
+          await answer;
+          return HttpResponse.error();
+        }),
+      );
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      await waitFor(() => expect(lost).toHaveLength(2));
+      await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+      for (const run of lost) api.startJob({ ...run, state: 'running' });
+      expect((await screen.findAllByText(/Running|Working|%|Processing/)).length).toBeGreaterThan(0);
+      lose();
+      expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
+      expect(api.jobs.map(({ state }) => state)).toEqual(['cancelled', 'cancelled']);
+    });
+
+    test('starts none of those that never arrived when they are canceled', async () => {
+      const { api } = renderApp('/remove-background', { signedIn: true });
+      const keys = loseAnswers(() => {});
+      await choose([aFile('one.png'), aFile('two.png')]);
+      await start(2);
+      await waitFor(() => expect(keys).toHaveLength(2));
+      server.resetHandlers(...api.handlers());
+      await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+      expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(screen.getByText('0 of 2 done · 2 canceled')).toBeVisible();
+      expect([api.jobs, api.idempotencyKeys]).toEqual([[], []]);
     });
   });
 

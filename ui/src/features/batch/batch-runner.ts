@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { runLimit } from '@/features/runs/run-limit';
@@ -152,10 +153,15 @@ class BatchRunner {
         // The user has asked for a run after the one whose answer was lost.
         await this.take(item, hasEnded ? await run(newId()) : first, signal);
       } catch (error) {
-        // Its job was seen without the answer, and shows how it goes on.
-        if (this.now(item)?.jobId) continue;
+        const jobId = this.now(item)?.jobId;
+        if (jobId) {
+          // Its job was seen without the answer, and shows how it goes on, unless the user has canceled before it was seen.
+          if (signal.aborted) await this.cancel({ ...item, jobId }).catch(() => {});
+          continue;
+        }
         this.fail(item, error as Error);
-        if (isAborted(error)) await this.cancelUnseen(item, action, signal);
+        // The API may have started the run: then `show` cancels it.
+        if (isAborted(error) && this.now(item)?.isSent) await this.lookAtActiveJobs();
       }
     }
   }
@@ -188,15 +194,9 @@ class BatchRunner {
     if (signal.aborted && this.batch()) await this.cancel({ ...item, jobId: answer.id }).catch(() => {});
   }
 
-  /** Cancels a run whose answer was lost. Its request is the only way to its job. */
-  private async cancelUnseen(item: BatchItem, action: ToolAction, signal: AbortSignal) {
-    const { isSent, image, key } = this.now(item) ?? {};
-    if (!isSent || !image || !key) return;
-    try {
-      await this.take(item, await this.send(item, action, image.id, key), signal);
-    } catch (error) {
-      this.fail(item, error as Error);
-    }
+  private async lookAtActiveJobs() {
+    // Offline, the event stream lists them once it is back.
+    await this.queryClient.fetchQuery({ ...activeJobsQuery, staleTime: 0 }).catch(() => {});
   }
 
   private async upload(item: BatchItem, signal: AbortSignal): Promise<Image> {
@@ -262,23 +262,16 @@ class BatchRunner {
       : this.items().find((item) => this.isRunOf(item, job));
     // Not finished: the answer was only lost.
     if (unseen) this.set(unseen, { jobId: job.id, state: { kind: 'uploading', fraction: 1 } });
+    if (unseen?.state.kind === 'canceled') void this.cancel({ ...unseen, jobId: job.id }).catch(() => {});
     const state = itemState(job);
     this.setOfJob(job.id, (item) =>
       job.failure?.code === 'image_missing' ? { ...prepareUpload(item), state } : { state },
     );
   };
 
-  /** Whether a job is most likely the run of an item whose answer is due or was lost. */
-  private isRunOf({ image, jobId, isSent }: BatchItem, job: Job): boolean {
-    const action = this.batch()?.action;
-    return (
-      isSent === true &&
-      jobId === null &&
-      image?.id === job.imageId &&
-      job.tool === this.tool.name &&
-      (job.tier === 'free') === (action?.path === this.tool.free.path) &&
-      (job.factor ?? null) === action?.factor
-    );
+  /** Whether a job is the run of an item whose answer is due or was lost. */
+  private isRunOf({ jobId, isSent, key }: BatchItem, job: Job): boolean {
+    return isSent === true && jobId === null && job.idempotencyKey === key;
   }
 
   /** Jobs are deleted together with their image. */

@@ -118,7 +118,11 @@ export function useRun<Request>(options: RunOptions<Request>) {
     setJob(attempt, jobId, hasFailed);
   }
 
-  const adoptJob = (job: Job) => adopt(job, job.id, job.imageId, hasEndedWithoutResult(job));
+  function adoptJob(job: Job) {
+    // Canceled jobs have lost their key.
+    const isOfAnother = job.idempotencyKey && job.idempotencyKey !== pending.current?.key;
+    if (!isOfAnother) adopt(job, job.id, job.imageId, hasEndedWithoutResult(job));
+  }
 
   const active = useImageRuns({
     imageId,
