@@ -16,7 +16,7 @@ use retouch_api::upkeep;
 use retouch_api::usecases::settle_payment;
 use retouch_api::webhooks::sender;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
-use retouch_core::storage::{Storage, claim_bucket};
+use retouch_core::storage::{Claim, Storage, claim_bucket};
 use retouch_core::{Clock, db, telemetry, with_causes};
 use retouch_heif::Support;
 use tokio::net::TcpListener;
@@ -114,7 +114,8 @@ async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::
     db::migrate(&pool).await?;
     let storage = Storage::new(storage);
     storage.create_bucket().await?;
-    Ok(claim_bucket(&pool, &storage).await?)
+    claim_bucket(&pool, &storage, Claim::New).await?;
+    Ok(())
 }
 
 fn print_openapi() -> anyhow::Result<()> {

@@ -143,15 +143,13 @@ impl App {
         })))
     }
 
-    /// Returns true if the object store answers and the bucket does not belong to another database.
+    /// Returns true if the object store answers and the bucket belongs to this database.
     pub async fn storage_is_ready(&self) -> bool {
-        if self.storage.ping().await.is_err() {
-            return false;
-        }
-        match db::within(check_owner(&self.pool, &self.storage)).await {
+        match check_owner(&self.pool, &self.storage).await {
+            // The database reports its own outages.
             Ok(()) | Err(OwnerError::Database(_)) => true,
             Err(error) => {
-                tracing::error!("Not ready: {error}");
+                tracing::error!("The bucket is not ready: {error}");
                 false
             }
         }

@@ -16,7 +16,7 @@
 //! | identity hashes of deleted accounts, after 12 months | hourly, in one worker |
 //! | the text of payment messages that belong to no order, after 30 days | hourly, in one worker |
 //!
-//! Other messages of the payment provider are kept. No object is deleted from a bucket that belongs to another database.
+//! Other messages of the payment provider are kept. No object is deleted from a bucket that does not belong to this database.
 
 use std::time::Duration;
 
@@ -185,7 +185,7 @@ pub async fn orphans(pool: &PgPool, storage: &Storage) -> anyhow::Result<Option<
         if !ORPHANS.is_due(pool, HOURLY_INTERVAL).await? {
             return anyhow::Ok(None);
         }
-        storage::claim_bucket(pool, storage).await?;
+        storage::check_owner(pool, storage).await?;
         delete_orphans(pool, storage, ORPHAN_GRACE).await.map(Some)
     });
     Ok(search.await?.flatten())
@@ -196,7 +196,7 @@ fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
 }
 
 async fn delete_our_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
-    storage::claim_bucket(pool, storage).await?;
+    storage::check_owner(pool, storage).await?;
     delete_doomed(pool, storage).await.map(drop)
 }
 

@@ -21,9 +21,10 @@ use aws_smithy_http_client::tls;
 use bytes::Bytes;
 use sqlx::{PgConnection, PgPool};
 use tokio::io::AsyncRead;
+use tokio::time::timeout;
 
 use crate::config::StorageConfig;
-use crate::{ImageId, JobId, db};
+use crate::{ImageId, JobId, db, with_causes};
 use error::{Operation, failed, reason};
 
 mod error;
@@ -34,7 +35,7 @@ mod upload;
 pub use error::StorageError;
 pub(crate) use listing::{FOLDERS, orphans, referenced, unknown};
 pub use listing::{ListedObject, Page};
-pub use owner::{OwnerError, check_owner, claim_bucket};
+pub use owner::{Claim, Claimed, OwnerError, Reason, check_owner, claim_bucket};
 pub use upload::Upload;
 pub(crate) use upload::{UnfinishedUpload, abort_stale, forget_uploads, unfinished_uploads};
 
@@ -63,6 +64,13 @@ fn timeouts(bytes: usize) -> TimeoutConfig {
 /// Returns the overriding settings of a request with a body of `bytes` bytes.
 fn settings_for(bytes: usize) -> aws_sdk_s3::config::Builder {
     aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
+}
+
+/// Returns the overriding settings of a probe.
+fn probing() -> aws_sdk_s3::config::Builder {
+    aws_sdk_s3::Config::builder()
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::builder().operation_timeout(PING_TIMEOUT).build())
 }
 
 /// The key of the object that names the owner of the bucket.
@@ -182,12 +190,33 @@ impl Storage {
 
     /// Checks that the store answers and has the bucket, within two seconds and without a retry.
     pub async fn ping(&self) -> Result<(), StorageError> {
-        let once = aws_sdk_s3::Config::builder()
-            .retry_config(RetryConfig::disabled())
-            .timeout_config(TimeoutConfig::builder().operation_timeout(PING_TIMEOUT).build());
         let request = self.client.head_bucket().bucket(&self.bucket).customize();
-        let answer = request.config_override(once).send().await;
+        let answer = request.config_override(probing()).send().await;
         answer.map(drop).map_err(failed(Operation::Head))
+    }
+
+    /// Reads the object that names the owner of the bucket, within two seconds and without a retry. `None` if there is
+    /// none.
+    async fn owner(&self) -> Result<Option<String>, StorageError> {
+        let request = self.client.get_object().bucket(&self.bucket).key(OWNER_KEY).customize();
+        let late = |_| {
+            Operation::Get.count_failure();
+            StorageError::Failed(format!("the object store did not answer within {PING_TIMEOUT:?}"))
+        };
+        let read = async {
+            let found = match request.config_override(probing()).send().await {
+                Err(SdkError::ServiceError(refused)) if refused.err().is_no_such_key() => {
+                    return Ok(None);
+                }
+                answered => answered.map_err(failed(Operation::Get))?,
+            };
+            let text = found.body.collect().await.map_err(|error| {
+                Operation::Get.count_failure();
+                StorageError::Failed(format!("reading {OWNER_KEY}: {}", with_causes(&error)))
+            })?;
+            Ok(Some(String::from_utf8_lossy(&text.to_vec()).into_owned()))
+        };
+        timeout(PING_TIMEOUT, read).await.map_err(late)?
     }
 
     /// Returns whether the bucket exists.

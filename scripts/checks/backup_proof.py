@@ -89,7 +89,7 @@ def restored(trial, settings, made):
     expect(copy.sql(books) == "t", "Balances are the sums of their ledger entries", copy.sql("select sum(credits) from users"))
     # As on a node where nobody changed the bucket.
     status, output = retouch_api.run(load({**target.values, "S3_BUCKET": settings.values["S3_BUCKET"]}), "migrate")
-    expect(status != 0 and "pictures of another database" in output, "The old bucket is refused", output)
+    expect(status != 0 and "belongs to another database" in output, "The old bucket is refused", output)
     refused = subprocess.run(
         [REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True
     )

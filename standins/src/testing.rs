@@ -56,6 +56,18 @@ impl Bucket {
         Self { storage, config, root }
     }
 
+    /// The same, and the database owns the bucket.
+    pub async fn of(pool: &PgPool) -> Self {
+        let bucket = Self::start().await;
+        let id: String = sqlx::query_scalar("select id::text from installation")
+            .fetch_one(pool)
+            .await
+            .expect("the id of the database");
+        let named = bucket.storage.put(storage::OWNER_KEY, "text/plain", id.into()).await;
+        named.expect("named the owner");
+        bucket
+    }
+
     /// Returns the number of parts of unfinished multipart uploads.
     pub fn unfinished_parts(&self) -> usize {
         let files = std::fs::read_dir(self.root.path()).expect("the store's folder").flatten();

@@ -11,7 +11,7 @@ use retouch_core::jobs::{self, Cause, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage, Queue};
 use retouch_core::results::NewResult;
-use retouch_core::storage::{self, Storage, StorageError};
+use retouch_core::storage::{self, OwnerError, Storage, StorageError, check_owner};
 use retouch_core::telemetry;
 use retouch_core::{ResultId, WorkerId};
 use tokio::sync::mpsc;
@@ -392,6 +392,16 @@ impl JobRunner {
     }
 
     async fn record_failure(&self, job: &Claimed, error: &JobError) {
+        let of_bucket;
+        let mut error = error;
+        // A picture that is missing in another database's bucket may be in the right one.
+        if let JobError::Storage(StorageError::Missing(_)) = error
+            && let Err(foreign @ OwnerError::Foreign { .. }) =
+                check_owner(&self.pool, &self.storage).await
+        {
+            of_bucket = JobError::Storage(StorageError::Failed(foreign.to_string()));
+            error = &of_bucket;
+        }
         let (disposition, failure) = classify(error);
         let outcome = match disposition {
             Disposition::Retry(cause) => {

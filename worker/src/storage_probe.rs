@@ -1,5 +1,5 @@
-//! Watches the object store. While it is unavailable, or the bucket is another installation's, this worker claims no jobs:
-//! they would only fail, and another worker may still reach the right bucket.
+//! Watches the object store. While it is unavailable, or the bucket does not belong to the database, this worker claims no
+//! jobs: they would only fail, and another worker may still reach the right bucket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,13 @@ const INTERVAL_UNAVAILABLE: Duration = Duration::from_secs(1);
 /// What a probe found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketState {
+    /// No probe has ended yet.
+    Unknown,
     /// The store answers, and has the bucket.
     Available,
     /// The store does not answer, or lacks the bucket.
     Unavailable,
-    /// The bucket belongs to another database.
+    /// The bucket does not belong to this database.
     Foreign,
 }
 
@@ -34,7 +36,7 @@ pub struct StorageProbe {
 
 impl Default for StorageProbe {
     fn default() -> Self {
-        Self { state: watch::Sender::new(BucketState::Available), doubt: Arc::default() }
+        Self { state: watch::Sender::new(BucketState::Unknown), doubt: Arc::default() }
     }
 }
 
@@ -44,7 +46,7 @@ impl StorageProbe {
         *self.state.borrow()
     }
 
-    /// Returns true unless the last probe failed.
+    /// Returns true if the last probe succeeded.
     pub fn is_available(&self) -> bool {
         self.state() == BucketState::Available
     }
@@ -59,33 +61,18 @@ impl StorageProbe {
         self.doubt.notify_one();
     }
 
+    /// Waits for the end of the first probe.
+    pub async fn first(&self) {
+        // Fails only without a sender, which is `self`.
+        let _ = self.subscribe().wait_for(|state| *state != BucketState::Unknown).await;
+    }
+
     /// Probes `storage` until `stop`.
     pub async fn run(self, pool: PgPool, storage: Storage, stop: CancellationToken) {
-        let mut is_ours = false;
         let probing = async {
             loop {
-                let (state, reason) = match probe(&pool, &storage, &mut is_ours).await {
-                    Ok(()) => (BucketState::Available, String::new()),
-                    Err(error @ OwnerError::Foreign(_)) => {
-                        (BucketState::Foreign, error.to_string())
-                    }
-                    Err(error) => (BucketState::Unavailable, error.to_string()),
-                };
-                let is_news =
-                    self.state.send_if_modified(|before| std::mem::replace(before, state) != state);
-                match state {
-                    BucketState::Available if is_news => {
-                        tracing::info!("The object store is available again; claiming jobs");
-                    }
-                    BucketState::Unavailable if is_news => {
-                        tracing::error!(%reason, "The object store is unavailable; claiming no jobs");
-                    }
-                    BucketState::Foreign if is_news => {
-                        tracing::error!("Claiming no jobs: {reason}");
-                    }
-                    _ => {}
-                }
-                let is_available = state == BucketState::Available;
+                self.probe(&pool, &storage).await;
+                let is_available = self.is_available();
                 let pause = if is_available { INTERVAL } else { INTERVAL_UNAVAILABLE };
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
@@ -95,20 +82,29 @@ impl StorageProbe {
         };
         stop.run_until_cancelled(probing).await;
     }
-}
 
-/// Checks that the store answers and, until it is known, whose the bucket is.
-async fn probe(pool: &PgPool, storage: &Storage, is_ours: &mut bool) -> Result<(), OwnerError> {
-    storage.ping().await?;
-    if *is_ours {
-        return Ok(());
-    }
-    match check_owner(pool, storage).await {
-        // The next probe knows more.
-        Err(OwnerError::Database(_)) => Ok(()),
-        checked => {
-            *is_ours = checked.is_ok();
-            checked
+    async fn probe(&self, pool: &PgPool, storage: &Storage) {
+        let (state, reason) = match check_owner(pool, storage).await {
+            Ok(()) => (BucketState::Available, String::new()),
+            // The store answers, and nothing else has become known.
+            Err(OwnerError::Database(_)) => return,
+            Err(error @ OwnerError::Foreign { .. }) => (BucketState::Foreign, error.to_string()),
+            Err(error @ OwnerError::Storage(_)) => (BucketState::Unavailable, error.to_string()),
+        };
+        let before = self.state();
+        if before == state {
+            return;
+        }
+        self.state.send_replace(state);
+        match state {
+            BucketState::Available if before != BucketState::Unknown => {
+                tracing::info!("The object store is available again; claiming jobs");
+            }
+            BucketState::Available | BucketState::Unknown => {}
+            BucketState::Unavailable => {
+                tracing::error!(%reason, "The object store is unavailable; claiming no jobs");
+            }
+            BucketState::Foreign => tracing::error!("Claiming no jobs: {reason}"),
         }
     }
 }

@@ -10,7 +10,9 @@ use clap::{Args, Subcommand};
 use futures::{StreamExt, TryStreamExt, stream};
 use retouch_core::config::StorageConfig;
 use retouch_core::db::{self, PgPool};
-use retouch_core::storage::{Storage, StorageError, claim_bucket};
+use retouch_core::storage::{
+    Claim, Claimed, OwnerError, Reason, Storage, StorageError, claim_bucket,
+};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -58,6 +60,12 @@ enum Task {
         /// A key is the path of its object in this folder.
         folder: PathBuf,
     },
+    /// Make this database the owner of the bucket, for example after you have set the database back. It then owns no other.
+    Claim {
+        /// Also claim a bucket of which the database knows no picture. A day later, these pictures are deleted.
+        #[arg(long)]
+        discard_pictures: bool,
+    },
 }
 
 /// An object in the folder.
@@ -79,6 +87,7 @@ impl Objects {
                 list(&storage, prefix, limit.unwrap_or(usize::MAX)).await
             }
             Task::Download { folder } => download(&storage, folder, lines().await?).await,
+            Task::Claim { discard_pictures } => claim(&storage, pool, *discard_pictures).await,
             Task::Upload { folder } => upload(&storage, pool, folder, lines().await?).await,
         }
     }
@@ -190,6 +199,27 @@ async fn receive(storage: &Storage, key: &str, file: &Path) -> anyhow::Result<Op
     }))
 }
 
+async fn claim(storage: &Storage, pool: &PgPool, discard_pictures: bool) -> anyhow::Result<Answer> {
+    let claim = if discard_pictures { Claim::Discarding } else { Claim::Any };
+    let claimed = match claim_bucket(pool, storage, claim).await {
+        Err(OwnerError::Foreign { reason: Reason::Unknown, .. }) => bail!(
+            "this database knows none of the pictures in the bucket. Check DATABASE_URL and S3_BUCKET. To claim the bucket anyway, \
+             and have its pictures deleted a day later, add --discard-pictures"
+        ),
+        claimed => claimed?,
+    };
+    let Claimed { looked_up, known } = claimed;
+    tracing::info!(looked_up, known, "Claimed the bucket");
+    let mut text = "The bucket belongs to this database.".to_owned();
+    if looked_up > 0 {
+        let _ = write!(text, " Of {looked_up} objects, the database knows {known}.");
+    }
+    if known < looked_up {
+        text += " Those that it does not know are deleted a day after a worker finds them.";
+    }
+    Ok(Answer::good(text, json!({ "lookedUp": looked_up, "known": known })))
+}
+
 async fn upload(
     storage: &Storage,
     pool: &PgPool,
@@ -200,7 +230,7 @@ async fn upload(
     storage.create_bucket().await?;
     // `migrate` claims the bucket for a database that was restored from an older version.
     if db::missing_migrations(pool).await? == 0 {
-        claim_bucket(pool, storage).await?;
+        claim_bucket(pool, storage, Claim::ToFill).await?;
     }
     let copies = stream::iter(&entries).map(async |entry| {
         let uploaded = upload_one(storage, pool, folder, entry).await;

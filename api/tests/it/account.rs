@@ -317,6 +317,33 @@ async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn accounts_survive_another_url_of_the_identity_provider(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    app.balance("ada").await;
+    admin(&app, &["grant", "ada", "30", "--note", "an outage"]).await.unwrap();
+    let url = app.issuer.url.as_str();
+    let moved = admin(&app, &["issuer", url, "https://old.test"]).await.unwrap();
+    assert!(moved.is_good && moved.json["changed"] == 1, "{}", moved.text);
+    // Signs in before the operator thinks of it.
+    assert_eq!(app.balance("ada").await, (20, 0));
+
+    let back = ["issuer", "https://old.test", url];
+    let refused = admin(&app, &back).await.unwrap();
+    assert!(!refused.is_good && refused.text.contains("50 credits"), "{}", refused.text);
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert!(refused.text.contains(&format!("issuer {url} aside")), "{}", refused.text);
+    admin(&app, &["issuer", url, "aside"]).await.unwrap();
+    admin(&app, &back).await.unwrap();
+    assert_eq!(app.balance("ada").await, (50, 0));
+
+    let nobody = admin(&app, &back).await.unwrap();
+    assert!(!nobody.is_good && nobody.text.starts_with("No account has"), "{}", nobody.text);
+    for wrong in [["issuer", "deleted", url], ["issuer", url, "deleted"], ["issuer", url, url]] {
+        admin(&app, &wrong).await.unwrap_err();
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_operator_lists_retries_and_ends_jobs(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let ada = app.token("ada");
@@ -414,7 +441,7 @@ async fn the_audit_exits_with_1_if_it_finds_a_problem(pool: PgPool) {
     let said = String::from_utf8_lossy(&good.stdout).into_owned();
     assert_eq!(
         (good.status.code(), said.trim()),
-        (Some(0), "No problems found in the books and 4 objects.")
+        (Some(0), "No problems found in the books and 5 objects.")
     );
     assert!(String::from_utf8_lossy(&good.stderr).contains("Audited"), "the audit is logged");
 

@@ -75,7 +75,7 @@ impl TestApp {
     }
 
     async fn start_at(pool: PgPool, settings: &[&str], clock: Clock) -> Self {
-        let (issuer, bucket) = (Issuer::start().await, Bucket::start().await);
+        let (issuer, bucket) = (Issuer::start().await, Bucket::of(&pool).await);
         let redis = RedisServer::start();
         let page = tempfile::TempDir::new().unwrap();
         std::fs::create_dir(page.path().join("assets")).unwrap();

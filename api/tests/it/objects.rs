@@ -99,7 +99,13 @@ async fn objects_are_copied_to_a_folder_and_into_another_bucket(pool: PgPool) {
     restored.put(&key, "image/png", BODY.into()).await.unwrap();
     sqlx::query("update installation set id = gen_random_uuid()").execute(&app.pool).await.unwrap();
     let refused = error(&objects(&app, "restored", &["upload", folder_of(&folder)], &lines));
-    assert!(refused.contains("pictures of another database"), "{refused}");
+    assert!(refused.contains("belongs to another database"), "{refused}");
+
+    let refused = error(&objects(&app, "restored", &["claim"], ""));
+    assert!(refused.contains("--discard-pictures"), "{refused}");
+    let claimed = answer(&objects(&app, "restored", &["claim", "--discard-pictures"], ""));
+    assert_eq!(claimed, json!({"lookedUp": 1, "known": 0}));
+    answer(&objects(&app, "restored", &["upload", folder_of(&folder)], &lines));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

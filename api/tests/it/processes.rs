@@ -27,7 +27,7 @@ impl Services {
     pub async fn start(pool: PgPool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(Duration::from_mins(1)).build().unwrap();
-        let (issuer, bucket) = (Issuer::start().await, Bucket::start().await);
+        let (issuer, bucket) = (Issuer::start().await, Bucket::of(&pool).await);
         Self { pool, issuer, bucket, http, redis: RedisServer::start() }
     }
 

@@ -1,4 +1,5 @@
-//! The *owner* of a bucket: the database whose id is in an object of the bucket.
+//! The *owner* of a bucket: the database whose id is in an object of the bucket. A database owns one bucket, because it gets
+//! another id whenever it claims one.
 //!
 //! Without an owner, a process with an empty database, or with the settings of another installation, would take every picture in
 //! the bucket for an orphan.
@@ -8,19 +9,22 @@ use uuid::Uuid;
 
 use super::listing::{FOLDERS, id_in, orphans};
 use super::{OWNER_KEY, Storage, StorageError};
+use crate::db;
 
-/// How many objects of each folder are looked up in the database before it becomes the owner of a bucket without one.
+/// How many objects of each folder are looked up in the database before it claims the bucket.
 const SAMPLE: i32 = 1000;
 
-/// Why a bucket cannot be used.
+/// Why a process must not use a bucket.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnerError {
-    /// It belongs to another database.
-    #[error(
-        "the bucket {0:?} has the pictures of another database: check S3_BUCKET and DATABASE_URL; after the loss of \
-         a database, restore a backup"
-    )]
-    Foreign(String),
+    /// The database does not own it.
+    #[error("the bucket {bucket:?} {reason}")]
+    Foreign {
+        /// Its name.
+        bucket: String,
+        /// The rest of the sentence.
+        reason: Reason,
+    },
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -29,51 +33,125 @@ pub enum OwnerError {
     Database(#[from] sqlx::Error),
 }
 
-/// Checks that no other database owns the bucket.
-///
-/// # Errors
-/// If another one does, or if the store or the database fails.
-pub async fn check_owner(pool: &PgPool, storage: &Storage) -> Result<(), OwnerError> {
-    let (id, owner) = (database_id(pool).await?, owner(storage).await?);
-    if owner.is_none_or(|owner| owner == id.to_string()) { Ok(()) } else { Err(foreign(storage)) }
+/// Why a database does not own a bucket, or cannot claim it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// Another one owns it, or this one did before it was restored or set back.
+    #[error(
+        "belongs to another database: check S3_BUCKET and DATABASE_URL; if you have restored or set back the database, see docs/backup.md"
+    )]
+    OfAnother,
+    /// No database owns it.
+    #[error("belongs to no database: check S3_BUCKET; `retouch-api migrate` claims a new bucket")]
+    OfNone,
+    /// It has pictures, and the database knows none of them.
+    #[error(
+        "has only pictures of another database: check S3_BUCKET and DATABASE_URL; after the loss of a database, restore a backup"
+    )]
+    Unknown,
+    /// It has no pictures, but the database has some.
+    #[error(
+        "is empty, but the database has pictures: check S3_BUCKET; if they are lost, `retouch-api admin objects claim` claims the bucket"
+    )]
+    Empty,
 }
 
-/// Makes this database the owner of the bucket: if it is already, if the bucket is empty, or if the bucket has no owner and
-/// pictures that this database knows.
+/// What a database may claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// A bucket without an owner: one that has pictures of this database, or, for a database without pictures, an empty one.
+    New,
+    /// The same, or an empty bucket into which the pictures of the database are about to be copied.
+    ToFill,
+    /// Any bucket that is empty or has pictures of this database, because an operator says so.
+    Any,
+    /// Any bucket, because an operator says so. Those pictures that the database does not know will be deleted as orphans.
+    Discarding,
+}
+
+/// What was found in a bucket that a database claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The number of objects that were looked up, at most 1,000 of each folder.
+    pub looked_up: usize,
+    /// How many of them belong to pictures that the database knows.
+    pub known: usize,
+}
+
+/// Checks that the store answers within two seconds, without a retry, and that this database owns the bucket.
 ///
 /// # Errors
-/// If the bucket belongs to another database, or if the store or the database fails.
-pub async fn claim_bucket(pool: &PgPool, storage: &Storage) -> Result<(), OwnerError> {
-    let id = database_id(pool).await?.to_string();
-    let owner = owner(storage).await?;
-    if owner.as_ref() == Some(&id) {
-        return Ok(());
+/// If it does not, or if the store fails. If the store answers and the database does not: [`OwnerError::Database`].
+pub async fn check_owner(pool: &PgPool, storage: &Storage) -> Result<(), OwnerError> {
+    let owner = storage.owner().await?;
+    let id = db::within(database_id(pool)).await?;
+    match owner {
+        Some(owner) if owner == id.to_string() => Ok(()),
+        Some(_) => Err(foreign(storage, Reason::OfAnother)),
+        None => Err(foreign(storage, Reason::OfNone)),
     }
+}
+
+/// Makes this database the owner of the bucket if it is not, as far as `claim` goes. If an operator says so, a copy of the bucket
+/// that has the same owner loses it.
+///
+/// # Errors
+/// If it may not claim the bucket, or if the store or the database fails.
+pub async fn claim_bucket(
+    pool: &PgPool,
+    storage: &Storage,
+    claim: Claim,
+) -> Result<Claimed, OwnerError> {
+    let id = database_id(pool).await?;
+    let owner = storage.owner().await?;
     let mut keys = Vec::new();
     for folder in FOLDERS {
         let page = storage.page(folder, None, SAMPLE).await?;
         keys.extend(page.objects.into_iter().map(|object| object.key));
     }
     keys.retain(|key| id_in(key).is_some());
-    let knows_some = orphans(pool, &keys).await?.len() < keys.len();
-    if !keys.is_empty() && (owner.is_some() || !knows_some) {
-        return Err(foreign(storage));
+    let known = keys.len() - orphans(pool, &keys).await?.len();
+    let found = Claimed { looked_up: keys.len(), known };
+    let is_ours = owner == Some(id.to_string());
+    let is_ordered = matches!(claim, Claim::Any | Claim::Discarding);
+    if is_ours && !is_ordered {
+        return Ok(found);
     }
-    Ok(storage.put(OWNER_KEY, "text/plain", id.into()).await?)
+    let reason = if is_ours {
+        None
+    } else if owner.is_some() && !is_ordered {
+        Some(Reason::OfAnother)
+    } else if keys.is_empty() {
+        (claim == Claim::New && has_pictures(pool).await?).then_some(Reason::Empty)
+    } else {
+        (known == 0 && claim != Claim::Discarding).then_some(Reason::Unknown)
+    };
+    if let Some(reason) = reason {
+        return Err(foreign(storage, reason));
+    }
+    let new = Uuid::new_v4();
+    sqlx::query!("update installation set id = $1", new).execute(pool).await?;
+    // Of processes that claim concurrently, the last one writes the last id.
+    let mut tx = db::begin(pool).await?;
+    let id = sqlx::query_scalar!("select id from installation for update").fetch_one(&mut *tx);
+    let id = id.await?.to_string();
+    storage.put(OWNER_KEY, "text/plain", id.into()).await?;
+    tx.commit().await?;
+    Ok(found)
 }
 
 async fn database_id(pool: &PgPool) -> sqlx::Result<Uuid> {
     sqlx::query_scalar!("select id from installation").fetch_one(pool).await
 }
 
-async fn owner(storage: &Storage) -> Result<Option<String>, StorageError> {
-    match storage.get(OWNER_KEY).await {
-        Ok(id) => Ok(Some(String::from_utf8_lossy(&id).into_owned())),
-        Err(StorageError::Missing(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
+async fn has_pictures(pool: &PgPool) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (select from images) or exists (select from results) as "has_pictures!""#
+    )
+    .fetch_one(pool)
+    .await
 }
 
-fn foreign(storage: &Storage) -> OwnerError {
-    OwnerError::Foreign(storage.bucket.clone())
+fn foreign(storage: &Storage, reason: Reason) -> OwnerError {
+    OwnerError::Foreign { bucket: storage.bucket.clone(), reason }
 }

@@ -246,7 +246,7 @@ async fn assert_erased(pool: &PgPool, doomed: i64) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn janitors_complete_the_deletion_of_a_heavy_account(pool: PgPool) {
-    let bucket = Bucket::start().await;
+    let bucket = Bucket::of(&pool).await;
     let ada = heavy_account(&pool).await;
     let deleted = accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
     assert_eq!(deleted.canceled.len(), 250);

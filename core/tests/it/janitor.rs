@@ -296,11 +296,10 @@ async fn a_repeat_is_recognized_for_a_week_and_while_its_job_is_active(pool: PgP
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
-    let bucket = Bucket::start().await;
+    let bucket = Bucket::of(&pool).await;
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
     execute(&pool, "update orders set created_at = now() - interval '26 hours'").await;
-    storage::claim_bucket(&pool, &bucket.storage).await.unwrap();
     put(&bucket.storage, &keys_of(ImageId::new())).await;
     let processes = (0..8).map(|_| {
         let (pool, storage) = (pool.clone(), bucket.storage.clone());
@@ -399,7 +398,7 @@ async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) 
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_failed_task_of_a_round_prevents_no_other(pool: PgPool) {
-    let bucket = Bucket::start().await;
+    let bucket = Bucket::of(&pool).await;
     let ada = user(&pool, "ada", 0).await;
     let gone = image(&pool, Some(&bucket.storage), ada, b"gone").await;
     images::delete(&pool, ada, gone).await.unwrap();

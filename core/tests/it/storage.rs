@@ -34,7 +34,7 @@ async fn an_object_is_read_whole_or_in_ranges_until_it_is_deleted() {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_janitor_deletes_doomed_objects_and_expired_announcements(pool: PgPool) {
-    let bucket = Bucket::start().await;
+    let bucket = Bucket::of(&pool).await;
     let ada = user(&pool, "ada", 0).await;
     let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
     let gone = image(&pool, Some(&bucket.storage), ada, b"gone").await;
@@ -132,7 +132,7 @@ async fn bytes_can_be_inserted_near_the_start_of_a_finished_upload(pool: PgPool)
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_janitor_aborts_the_upload_of_a_process_that_died(pool: PgPool) {
-    let bucket = Bucket::start().await;
+    let bucket = Bucket::of(&pool).await;
     let (job, attempt) = (retouch_core::JobId::new(), 1);
     let key = retouch_core::storage::result_key(job, attempt);
     let mut upload = bucket.storage.upload(&pool, key, "image/png");

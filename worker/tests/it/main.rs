@@ -2,6 +2,7 @@
 
 mod batches;
 mod bench_all;
+mod bucket_owner;
 mod contracts;
 mod credentials;
 mod cutouts;

@@ -30,7 +30,7 @@ impl Services {
     pub async fn start(pool: PgPool, runs: i32) -> Self {
         // In production API processes keep recording that the database is reachable while workers restart.
         always_reachable(&pool).await;
-        let (bucket, redis) = (Bucket::start().await, RedisServer::start());
+        let (bucket, redis) = (Bucket::of(&pool).await, RedisServer::start());
         let queue = Queue::new(&redis.config()).expect("a queue");
         let ada = user(&pool, "ada", (runs * 5 - 20).max(0)).await;
         Self { pool, bucket, redis, queue, ada, picture: picture(64, 48) }

@@ -116,7 +116,7 @@ async fn store(addresses: &Addresses) -> Finding {
         );
     }
     if let Some(Ok(pool)) = addresses.database_pool().await
-        && let Ok(Err(error @ OwnerError::Foreign(_))) =
+        && let Ok(Err(error @ OwnerError::Foreign { .. })) =
             tokio::time::timeout(TIMEOUT, check_owner(&pool, &storage)).await
     {
         return Finding::bad(error.to_string(), "correct the setting that is wrong");

@@ -31,12 +31,12 @@ impl State {
             reason,
         };
         let reason = match self.storage.state() {
-            BucketState::Available => None,
+            BucketState::Unknown | BucketState::Available => None,
             BucketState::Unavailable => Some(
                 "The object store is unavailable. This worker claims no jobs until it is back.",
             ),
             BucketState::Foreign => Some(
-                "The bucket belongs to another database. This worker claims no jobs. Check S3_BUCKET and DATABASE_URL.",
+                "The bucket does not belong to this database. This worker claims no jobs. Check S3_BUCKET and DATABASE_URL.",
             ),
         };
         let storage = reason.map(|reason| WorkerProblem {
