@@ -5,6 +5,7 @@ import http.client
 import json
 import math
 import random
+import ssl
 import time
 import urllib.error
 import urllib.parse
@@ -20,6 +21,31 @@ from .types import Image, Job, Result, SelectRequest, User
 BUSY = (429, 503)
 # The same, and a gateway that lost its server, which may have done its work.
 PASSING = (*BUSY, 502, 504)
+
+
+class _ReadsEarlyAnswers(http.client.HTTPConnection):
+    """A server may refuse a large body before it has read it, and close the connection: then its answer tells why."""
+
+    def request(self, *args: Any, **options: Any) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            super().request(*args, **options)
+
+
+class _ReadsEarlyAnswersOverTls(_ReadsEarlyAnswers, http.client.HTTPSConnection):
+    pass
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_ReadsEarlyAnswers, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_ReadsEarlyAnswersOverTls, req, context=ssl.create_default_context())
+
+
+OPENER = urllib.request.build_opener(_Http, _Https)
 
 
 class RetouchError(Exception):
@@ -139,6 +165,12 @@ class Retouch:
         except RetouchError as error:
             error.idempotency_key, error.job_id = key, job and job["id"]
             raise
+        except BaseException:
+            if job is None:
+                # Interrupted. The run may have been accepted, and only a repeat returns its job.
+                with contextlib.suppress(Exception):
+                    self.cancel(json.loads(self._send("POST", path, body, {**headers, **own}))["id"])
+            raise
 
     def _wait_for_end(self, job: Job, ends: float, on_change: Callable[[Job], None]) -> Job:
         """Waits until a job ends; at `ends`, or after an error, cancels it."""
@@ -205,7 +237,7 @@ class Retouch:
         request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
         request.add_unredirected_header(*self.credential)
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+            with OPENER.open(request, timeout=self.timeout) as answer:
                 return answer.read()
         except urllib.error.HTTPError as answer:
             raise refusal(answer) from None

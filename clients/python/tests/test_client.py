@@ -1,10 +1,13 @@
 """Tests the client: against a server that fails as told, and against a real one that `scripts/checks/clients.py` starts."""
 
+import contextlib
 import json
 import os
+import socket
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -186,6 +189,40 @@ class AgainstFailures(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             self.retouch.remove_background("1", on_change=lambda job: 1 / 0)
         self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+
+    def test_a_refusal_that_comes_before_the_whole_file_is_heard(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        connections = []
+
+        def refuse():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    connections.append(connection)
+                    connection.recv(65536)
+                    body = b'{"detail": "This file is too large."}'
+                    connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+                    connection.close()
+
+        threading.Thread(target=refuse, daemon=True).start()
+        self.addCleanup(listener.close)
+        retouch = Retouch(f"http://127.0.0.1:{listener.getsockname()[1]}", "rt_key")
+        with self.assertRaises(Refused) as refused:
+            retouch.upload(bytes(30_000_000))
+        self.assertEqual((refused.exception.status, refused.exception.detail), (413, "This file is too large."))
+        self.assertEqual(len(connections), 1)
+
+    def test_an_interrupt_during_the_submission_cancels_the_run(self):
+        self.server.answers = [None, (202, {}, job("queued")), (200, {}, job("cancelled"))]
+
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        with unittest.mock.patch("time.sleep", interrupt), self.assertRaises(KeyboardInterrupt):
+            self.retouch.remove_background("1")
+        first, repeat, cancel = self.server.requests
+        self.assertEqual(repeat, first)
+        self.assertEqual(cancel[0], "DELETE")
 
     def test_a_lost_submission_tells_its_key(self):
         self.retouch.retries = 0

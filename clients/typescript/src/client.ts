@@ -268,8 +268,8 @@ export class Retouch {
     const { isTransfer = typeof message.body === 'object' } = message;
     // fetch tells nothing about the progress of an upload, so a file gets as long as the server allows.
     const { key, token, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
-    const credential: Record<string, string> = key ? { 'X-Api-Key': key } : { Authorization: `Bearer ${token}` };
-    const headers = { ...message.headers, ...credential };
+    // A redirect to another server drops this header, but would keep one of our own.
+    const headers = { ...message.headers, Authorization: `Bearer ${key ?? token}` };
     const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(message.signal ? [message.signal] : [])]);
     try {
       const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
