@@ -22,6 +22,8 @@ def main():
             line("! The supervisor did not exit in time and was killed")
         stop_leftovers(settings)
     else:
+        if processes.take_lock(settings.run) is None:
+            raise Problem("scripts/up is still building in this checkout. Stop it with Ctrl-C where it runs, or wait until it has started.")
         leftovers = stop_leftovers(settings)
         if not leftovers:
             line("Retouch is not running.")

@@ -1,5 +1,6 @@
 """Records which processes belong to us. A pid alone does not suffice, because the system reuses pids."""
 
+import fcntl
 import json
 import os
 import signal
@@ -89,3 +90,15 @@ def stop(record, force=lambda: False):
             return False
         time.sleep(0.02)
     return True
+
+
+def take_lock(run):
+    """Locks a checkout until the process ends; `scripts/up` and its supervisor hold the lock. Returns None if another process holds it."""
+    run.mkdir(parents=True, exist_ok=True)
+    lock = os.open(run / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock

@@ -1,7 +1,6 @@
 """`scripts/up`: builds and starts Retouch on this machine."""
 
 import argparse
-import fcntl
 import json
 import os
 import subprocess
@@ -22,7 +21,7 @@ def main():
         return supervise(settings, options.runtime, options.lock)
     check_dotenv()
     check_owner(settings)
-    lock = take_lock(settings)
+    lock = processes.take_lock(settings.run)
     if lock is None:
         return already_up(settings)
     started = time.monotonic()
@@ -62,18 +61,6 @@ def check_dotenv():
 def check_owner(settings):
     if settings.home.exists() and not os.access(settings.home, os.W_OK):
         raise Problem(f"Cannot write to {settings.home}. Run this as its owner, or set RETOUCH_HOME.")
-
-
-def take_lock(settings):
-    """Locks this checkout until the process ends. Returns None if another process holds the lock."""
-    settings.run.mkdir(parents=True, exist_ok=True)
-    lock = os.open(settings.run / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
 
 
 def already_up(settings):
