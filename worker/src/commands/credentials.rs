@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Args;
 use retouch_core::Clock;
 use retouch_credentials::{
@@ -26,25 +26,46 @@ impl Show {
     /// Prints a report of each file.
     ///
     /// # Errors
-    /// If a file is not a picture, or its manifest is damaged or does not belong to its pixels.
+    /// After the last file, if one is not a picture, or its manifest is damaged or does not belong to its pixels.
     pub fn execute(self) -> anyhow::Result<()> {
         let credentials = Credentials::open(&self.credentials, Clock::system().now())?;
         let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;
-        let mut invalid = 0;
+        let (mut invalid, mut unread) = (0, 0);
         for path in &self.files {
             let name = path.display();
-            let file = fs::read(path).with_context(|| name.to_string())?;
-            ensure!(Format::of(&file).is_some(), "{name} is not a PNG, JPEG, WebP, HEIC, or AVIF");
-            let report = verifier.read(&file);
-            invalid += usize::from(report.state == State::Invalid);
-            print!("{name}\n{}", described(&report));
+            match read(path) {
+                Ok(file) => {
+                    let report = verifier.read(&file);
+                    invalid += usize::from(report.state == State::Invalid);
+                    print!("{name}\n{}", described(&report));
+                }
+                Err(error) => {
+                    unread += 1;
+                    eprintln!("{error:#}");
+                }
+            }
         }
-        match invalid {
-            0 => Ok(()),
-            1 => bail!("the Content Credentials of 1 picture are not valid"),
-            count => bail!("the Content Credentials of {count} pictures are not valid"),
-        }
+        let count = |count, one: &str, more: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {more}")),
+        };
+        let problems = [
+            count(invalid, "picture has Content Credentials", "pictures have Content Credentials")
+                .map(|pictures| pictures + " that are not valid"),
+            count(unread, "file", "files").map(|files| files + " could not be read"),
+        ];
+        let problems: Vec<_> = problems.into_iter().flatten().collect();
+        ensure!(problems.is_empty(), "{}", problems.join("; "));
+        Ok(())
     }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let name = path.display();
+    let file = fs::read(path).with_context(|| name.to_string())?;
+    ensure!(Format::of(&file).is_some(), "{name} is not a PNG, JPEG, WebP, HEIC, or AVIF");
+    Ok(file)
 }
 
 fn described(report: &Report) -> String {

@@ -275,6 +275,8 @@ fn the_command_line_marks_results_and_shows_marks() {
     assert!(!is_good && said.contains("NOT VALID"), "{said}");
     assert!(said.contains("assertion.dataHash.mismatch"), "{said}");
     fs::write(&fixed, b"no picture").unwrap();
-    let (is_good, said) = run(&["credentials", &fixed]);
+    let (is_good, said) = run(&["credentials", &fixed, &at("missing.png"), &plain]);
     assert!(!is_good && said.contains("is not a PNG, JPEG, WebP, HEIC, or AVIF"), "{said}");
+    assert!(said.contains("carries no Content Credentials"), "the last file, too: {said}");
+    assert!(said.ends_with("2 files could not be read\n"), "{said}");
 }

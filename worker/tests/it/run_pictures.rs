@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use image::DynamicImage;
 use image::ImageFormat::{Jpeg, Png, WebP};
@@ -55,6 +56,32 @@ fn input() -> TempDir {
     fs::write(at("in/broken.jpg"), b"no picture").unwrap();
     fs::write(at("in/notes.txt"), b"no picture either").unwrap();
     dir
+}
+
+#[test]
+fn a_silent_pipe_does_not_hold_up_an_interrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    // The order in which signals and input are polled is random.
+    for _ in 0..4 {
+        let mut command = command("remove-bg", "segment");
+        command.args(["-", "-o", "out.png"]).current_dir(dir.path());
+        let piped = command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut process = piped.spawn().unwrap();
+        let _silent = process.stdin.take().unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while process.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                process.kill().unwrap();
+                panic!("the interrupt had no effect");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ended = process.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    }
+    assert_eq!(names(dir.path()), [""; 0]);
 }
 
 #[test]

@@ -65,9 +65,10 @@ pub async fn run_all(
     bail!("{} of {total} pictures failed", failed.len())
 }
 
-/// Shows the progress: a bar on a terminal, otherwise a line for each picture.
+/// Shows the progress: a bar on a terminal, and a line for each picture, unless both would be on the same terminal.
 struct Board {
     bar: Option<ProgressBar>,
+    has_lines: bool,
 }
 
 impl Board {
@@ -77,7 +78,8 @@ impl Board {
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             bar.with_style(style())
         });
-        Self { bar }
+        let has_lines = bar.is_none() || !io::stdout().is_terminal();
+        Self { bar, has_lines }
     }
 
     fn done(&self, output: &Path, written: &Written, took: Duration) -> anyhow::Result<()> {
@@ -85,6 +87,8 @@ impl Board {
         if let Some(bar) = &self.bar {
             bar.set_message(output.display().to_string());
             bar.inc(1);
+        }
+        if !self.has_lines {
             return Ok(());
         }
         writeln!(

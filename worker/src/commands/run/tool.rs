@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -136,7 +136,7 @@ impl RunArgs {
         is_alone: bool,
     ) -> anyhow::Result<(Output, Report)> {
         let name = || item.input.display().to_string();
-        let file = Bytes::from(read(&item.input).with_context(name)?);
+        let file = Bytes::from(read(item.input.clone()).await.with_context(name)?);
         let mut output = Output::open(&item.output)?;
         let (provenance, exif) = (provenance(&file), self.metadata.of(&file));
         let input = common.heif.readable(file, &common.limits).await.with_context(name)?;
@@ -232,11 +232,15 @@ fn marked_model(Finished { model, has_net, .. }: &Finished) -> Model {
     Model { name: model.name.clone(), sha256: model.sha256.clone(), is_trained: *has_net }
 }
 
-fn read(input: &Path) -> io::Result<Vec<u8>> {
-    if input != Path::new(STREAM) {
-        return fs::read(input);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Reads a file or standard input on a thread of its own: a pipe that stays silent must not hold up an interrupt.
+async fn read(input: PathBuf) -> io::Result<Vec<u8>> {
+    let reading = tokio::task::spawn_blocking(move || {
+        if input != Path::new(STREAM) {
+            return fs::read(input);
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    reading.await?
 }
