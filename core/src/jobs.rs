@@ -53,7 +53,10 @@ pub use end::{cancel, cancel_unanswered, fail};
 pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, release_unknown, renew, sweep};
-pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
+pub use operator::{
+    ENDED_BY_OPERATOR, FailedFilter, RedriveError, Superfluous, fail_by_operator, failed, recent,
+    redrive, superfluous,
+};
 pub use reachability::{keep_recording_reachable, record_reachable};
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks, delete_prompts};

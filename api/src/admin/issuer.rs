@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use retouch_core::accounts::{self, IssuerChange};
+use retouch_core::accounts::{self, Account, IssuerChange};
 use retouch_core::db::PgPool;
 use serde_json::json;
 
@@ -20,46 +20,56 @@ pub struct Issuer {
     /// The issuer that they get: the provider's `issuer`, letter for letter.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     new: String,
+    /// Of people who have an account at both issuers, set the one at the new issuer aside: nobody can sign in to it any more.
+    #[arg(long)]
+    set_aside: bool,
 }
 
 impl Issuer {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
-        let Self { old, new } = self;
+        let Self { old, new, set_aside } = self;
         ensure!(old != DELETED && new != DELETED, "`{DELETED}` stands for deleted accounts");
         ensure!(old != new, "both issuers are the same");
-        let change =
-            accounts::change_issuer(pool, old, new).await.context("changing the issuer")?;
-        Ok(match change {
-            IssuerChange::Changed(0) => Answer {
+        let change = accounts::change_issuer(pool, old, new, *set_aside);
+        Ok(match change.await.context("changing the issuer")? {
+            IssuerChange::Changed { accounts: 0, .. } => Answer {
                 text: format!("No account has the issuer {old}. Nothing was changed."),
-                json: json!({ "changed": 0, "taken": [] }),
+                json: json!({ "changed": 0, "setAside": [], "taken": [] }),
                 is_good: false,
             },
-            IssuerChange::Changed(changed) => {
+            IssuerChange::Changed { accounts, set_aside } => {
                 tracing::info!(
-                    changed,
+                    accounts,
+                    set_aside = set_aside.len(),
                     old,
                     new,
-                    "Gave {changed} accounts of {old} the issuer {new}"
+                    "Gave {accounts} accounts of {old} the issuer {new}"
                 );
-                let text = format!("Accounts that now have the issuer {new}: {changed}.");
-                Answer::good(text, json!({ "changed": changed, "taken": [] }))
+                let mut text = format!("Accounts that now have the issuer {new}: {accounts}.");
+                if !set_aside.is_empty() {
+                    text = format!("{text}\nSet aside:\n{}", list(&set_aside));
+                }
+                let json = json!({ "changed": accounts, "setAside": set_aside, "taken": [] });
+                Answer::good(text, json)
             }
             IssuerChange::Taken(taken) => {
-                let people: Vec<_> = taken
-                    .iter()
-                    .map(|account| {
-                        let email = account.email.as_deref().unwrap_or("no email address");
-                        format!("  {} {email}, {} credits", account.id, account.credits)
-                    })
-                    .collect();
                 let text = format!(
                     "Nothing was changed. These people have signed in at {new} already, and have a second account there:\n{}\n\
-                     To set the second accounts of everybody aside, run `retouch-api admin issuer {new} aside`, then this command again.",
-                    people.join("\n"),
+                     Repeat the command with --set-aside to keep only their accounts of {old}. What they bought with the second \
+                     accounts, you can grant again.",
+                    list(&taken),
                 );
-                Answer { text, json: json!({ "changed": 0, "taken": taken }), is_good: false }
+                let json = json!({ "changed": 0, "setAside": [], "taken": taken });
+                Answer { text, json, is_good: false }
             }
         })
     }
+}
+
+fn list(accounts: &[Account]) -> String {
+    let lines = accounts.iter().map(|account| {
+        let email = account.email.as_deref().unwrap_or("no email address");
+        format!("  {} {email}, {} credits", account.id, account.credits)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

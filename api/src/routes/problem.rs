@@ -123,7 +123,7 @@ impl ApiError {
 }
 
 /// Returns true if a run failed because of its input.
-fn is_input_error(code: &str) -> bool {
+pub fn is_input_error(code: &str) -> bool {
     code.starts_with("image_") || code.starts_with("mask_") || code == "result_unsafe"
 }
 

@@ -329,12 +329,14 @@ async fn accounts_survive_another_url_of_the_identity_provider(pool: PgPool) {
 
     let back = ["issuer", "https://old.test", url];
     let refused = admin(&app, &back).await.unwrap();
-    assert!(!refused.is_good && refused.text.contains("50 credits"), "{}", refused.text);
+    assert!(!refused.is_good && refused.text.contains("20 credits"), "{}", refused.text);
     assert_eq!(app.balance("ada").await, (20, 0));
-    assert!(refused.text.contains(&format!("issuer {url} aside")), "{}", refused.text);
-    admin(&app, &["issuer", url, "aside"]).await.unwrap();
-    admin(&app, &back).await.unwrap();
-    assert_eq!(app.balance("ada").await, (50, 0));
+    // Somebody who is new keeps their account.
+    app.balance("eve").await;
+    admin(&app, &["grant", "eve", "7", "--note", "a gift"]).await.unwrap();
+    let moved = admin(&app, &["issuer", "https://old.test", url, "--set-aside"]).await.unwrap();
+    assert!(moved.is_good && moved.text.contains("Set aside"), "{}", moved.text);
+    assert_eq!((app.balance("ada").await, app.balance("eve").await), ((50, 0), (27, 0)));
 
     let nobody = admin(&app, &back).await.unwrap();
     assert!(!nobody.is_good && nobody.text.starts_with("No account has"), "{}", nobody.text);
@@ -372,6 +374,70 @@ async fn the_operator_lists_retries_and_ends_jobs(pool: PgPool) {
     app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
     let gone = admin(&app, &["jobs", "retry", &id]).await.unwrap_err();
     assert!(format!("{gone:#}").ends_with("its picture was deleted"), "{gone:#}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn many_failed_jobs_are_retried_without_those_that_nobody_needs(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let ada = app.token("ada");
+    let fail = async |image: &str, code: &str| {
+        let run = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+        app.post(&run).by(&ada).asynchronously().send().await;
+        let job = app.claim().await.unwrap().id;
+        app.fail(job, &Failure { code: code.into(), detail: "No.".into() }).await;
+        job.to_string()
+    };
+    let (impatient, patient) = (app.upload("ada").await, app.upload("ada").await);
+    let (expiring, ended, broken) =
+        (app.upload("ada").await, app.upload("ada").await, app.upload("ada").await);
+    let clicks = [fail(&impatient, "model_failed").await, fail(&impatient, "model_failed").await];
+    let waits = fail(&patient, "model_failed").await;
+    let unseen = fail(&expiring, "model_failed").await;
+    fail(&ended, "ended_by_operator").await;
+    fail(&broken, "image_unreadable").await;
+    sqlx::query("update images set expires_at = now() + interval '1 hour' where id::text = $1")
+        .bind(&expiring)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+
+    let all = ["jobs", "retry", "--since", "1h"];
+    let retried = admin(&app, &all).await.unwrap();
+    let refused = &retried.json["refused"];
+    assert_eq!(retried.json["queued"].as_array().unwrap().len(), 2, "{}", retried.text);
+    let reason = |job: &str| {
+        let found = refused.as_array().unwrap().iter().find(|one| one["job"] == job);
+        found.map_or("", |one| one["reason"].as_str().unwrap())
+    };
+    assert!(reason(&clicks[0]).contains("only the last failure"), "{}", retried.text);
+    assert!(reason(&unseen).contains("expires"), "{}", retried.text);
+    assert_eq!(refused.as_array().unwrap().len(), 4, "{}", retried.text);
+    assert_eq!((reason(&clicks[1]), reason(&waits)), ("", ""));
+    assert_eq!(app.balance("ada").await, (20, 10));
+    let again = admin(&app, &all).await.unwrap().json;
+    assert_eq!((&again["queued"], &again["earlier"]), (&json!([]), &json!(2)));
+    let named = admin(&app, &[&all[..], &["--failure", "ended_by_operator"]].concat()).await;
+    assert_eq!(named.unwrap().json["queued"].as_array().unwrap().len(), 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_job_whose_owner_ran_it_again_is_not_retried_with_others(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let run = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    app.post(&run).by(&ada).asynchronously().send().await;
+    let job = app.claim().await.unwrap().id;
+    app.fail(job, &Failure { code: "model_failed".into(), detail: "No.".into() }).await;
+    let all = ["jobs", "retry", "--since", "1h"];
+    // Another factor is another run.
+    let other = format!("/api/upscale/upscale-ai-2?imageId={image}");
+    app.post(&other).by(&ada).asynchronously().send().await;
+    app.post(&run).by(&ada).asynchronously().send().await;
+    let retried = admin(&app, &all).await.unwrap();
+    assert_eq!(retried.json["queued"], json!([]), "{}", retried.text);
+    assert!(retried.text.contains("its owner has run it again"), "{}", retried.text);
+    // One job is retried, because the operator names it.
+    assert!(admin(&app, &["jobs", "retry", &job.to_string()]).await.unwrap().is_good);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -1,5 +1,6 @@
 //! Operator actions on jobs: list them, retry one, end one.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -12,6 +13,9 @@ use crate::{JobId, UserId, db};
 
 /// The prefix of the idempotency keys of operators' retries; the id of the failed job follows.
 pub(super) const RETRY_KEY: &str = "retry of ";
+
+/// The failure code of a job that an operator ended.
+pub const ENDED_BY_OPERATOR: &str = "ended_by_operator";
 
 /// Which failed jobs to list or retry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +84,60 @@ impl From<sqlx::Error> for RedriveError {
     }
 }
 
+/// Why many failed jobs are not retried together with the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Superfluous {
+    /// Its owner has run it again.
+    #[error("its owner has run it again")]
+    Repeated,
+    /// It was run again, and that failed, too.
+    #[error("it was run again; only the last failure is retried")]
+    Older,
+    /// Its picture expires, so whoever submitted it may never fetch the result.
+    #[error("its picture expires, so nobody might fetch the result")]
+    Expires,
+}
+
+/// Returns those failed jobs among `ids` that their owners need no more. Retries by operators do not count.
+pub async fn superfluous(
+    pool: &PgPool,
+    ids: &[JobId],
+) -> sqlx::Result<HashMap<JobId, Superfluous>> {
+    let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
+    let found = sqlx::query!(
+        r#"select j.id as "id: JobId", i.expires_at is not null as "expires!",
+                  later.found and later.is_repeated as "is_repeated!", later.found as "is_older!"
+           from jobs j join images i on i.id = j.image_id
+           cross join lateral (
+               select count(*) > 0 as found, coalesce(bool_or(o.state <> 'failed'), false) as is_repeated
+               from jobs o
+               where o.owner_id = j.owner_id and o.image_id = j.image_id and o.created_at > j.created_at
+                 and (o.tool, o.tier) = (j.tool, j.tier)
+                 and (o.factor, o.mode, o.prompt, o.mask_sha256, o.exact_mask)
+                     is not distinct from (j.factor, j.mode, j.prompt, j.mask_sha256, j.exact_mask)
+                 and o.state <> 'cancelled' and o.idempotency_key is distinct from $2 || j.id
+           ) later
+           where j.id = any($1)"#,
+        &ids,
+        RETRY_KEY,
+    )
+    .fetch_all(pool)
+    .await?;
+    let reasons = found.into_iter().filter_map(|job| {
+        let reason = if job.expires {
+            Superfluous::Expires
+        } else if job.is_repeated {
+            Superfluous::Repeated
+        } else if job.is_older {
+            Superfluous::Older
+        } else {
+            return None;
+        };
+        Some((job.id, reason))
+    });
+    Ok(reasons.collect())
+}
+
 /// Submits a failed job again, as a new job of the same owner at the same price.
 ///
 /// The failed job stays as it is. Retrying it twice returns the same new job.
@@ -129,6 +187,6 @@ async fn fix_of(pool: &PgPool, job: JobId, prompt: String) -> sqlx::Result<Optio
 /// Fails an active job, at no cost, with a `reason` shown to its owner. Returns false if the job had already ended
 /// or does not exist.
 pub async fn fail_by_operator(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
-    let failure = Failure { code: "ended_by_operator".into(), detail: reason.to_owned() };
+    let failure = Failure { code: ENDED_BY_OPERATOR.into(), detail: reason.to_owned() };
     end_active(pool, job, &ACTIVE, JobState::Failed, Some(&failure)).await
 }

@@ -129,8 +129,7 @@ pub async fn claim_bucket(
     if let Some(reason) = reason {
         return Err(foreign(storage, reason));
     }
-    let new = Uuid::new_v4();
-    sqlx::query!("update installation set id = $1", new).execute(pool).await?;
+    sqlx::query!("update installation set id = gen_random_uuid()").execute(pool).await?;
     // Of processes that claim concurrently, the last one writes the last id.
     let mut tx = db::begin(pool).await?;
     let id = sqlx::query_scalar!("select id from installation for update").fetch_one(&mut *tx);
