@@ -6,6 +6,7 @@ import { aLockManager } from '@/testing/lock-manager';
 import { server } from '@/testing/server';
 import { api } from './api-client';
 import { createIdentityClient } from './identity-client';
+import { ProviderUnavailable } from './provider-unavailable';
 import { Session } from './session';
 import { storeSignIn } from './stored-user';
 
@@ -557,7 +558,7 @@ test.each([
     });
   }
   expect(session.state.getState().user).not.toBeNull();
-  await expect(session.token()).rejects.toThrow();
+  await expect(session.token()).rejects.toThrow(ProviderUnavailable);
 
   answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
   window.dispatchEvent(new Event('online'));

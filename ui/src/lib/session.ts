@@ -7,6 +7,7 @@ import { loadWithRetry } from './load-with-retry';
 import { notifyInfo } from './notify';
 import { pathWithin } from './path-within';
 import { paths } from './paths';
+import { ProviderUnavailable } from './provider-unavailable';
 import { isRefusal, renewUser } from './renew-user';
 import { clearUserData } from './sign-out-cleanup';
 import {
@@ -270,7 +271,7 @@ export class Session {
       if (!now.user && now.hasSignedOut) this.clearUser();
       else this.take(renewed);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isRefusal(error)) throw new ProviderUnavailable(String(error), { cause: error });
       this.expire();
     }
   }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ProviderUnavailable } from './provider-unavailable';
 import { withRetries } from './with-retries';
 
 const lost = async () => {
@@ -15,6 +16,19 @@ test('repeats a call whose connection was lost, although the browser is online',
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await sent).toBe('sent');
   expect(onPause).toHaveBeenCalledExactlyOnceWith('network');
+});
+
+test('waits as long as it takes for the identity provider', async () => {
+  const call = vi.fn(async () => 'sent');
+  const restarts = async () => {
+    throw new ProviderUnavailable('Bad Gateway (502)');
+  };
+  for (let times = 0; times < 6; times += 1) call.mockImplementationOnce(restarts);
+  const onPause = vi.fn();
+  const sent = withRetries(new AbortController().signal, onPause, call);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(await sent).toBe('sent');
+  expect(onPause).toHaveBeenCalledWith('server');
 });
 
 test('repeats a call whose answer did not come in time', async () => {

@@ -1,5 +1,6 @@
 import { isProblem } from './api-client';
 import { backoffMs, pause } from './pause';
+import { ProviderUnavailable } from './provider-unavailable';
 
 const DEFAULT_PAUSE_SECONDS = 10;
 /** How often a call is repeated whose connection was lost while the browser was online. */
@@ -9,8 +10,8 @@ const MAX_LOSSES = 3;
 export type PauseCause = 'server' | 'network';
 
 /**
- * Repeats a call while the server is busy (429, 503) or the network is down, and a few times if the connection was lost:
- * a change of the network, or a phone that slept. Rejects when the signal aborts.
+ * Repeats a call while the server is busy (429, 503), the identity provider renews no token, or the network is down, and a few
+ * times if the connection was lost: a change of the network, or a phone that slept. Rejects when the signal aborts.
  */
 export async function withRetries<T>(
   signal: AbortSignal,
@@ -18,6 +19,7 @@ export async function withRetries<T>(
   call: () => Promise<T>,
 ): Promise<T> {
   let losses = 0;
+  let renewals = 0;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -26,6 +28,11 @@ export async function withRetries<T>(
       if (isProblem(error, 429) || isProblem(error, 503)) {
         onPause('server');
         await pause((error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS) * 1_000, signal);
+      } else if (error instanceof ProviderUnavailable) {
+        // The call was not sent. Nor would the next one be.
+        onPause('server');
+        await pause(backoffMs(error, renewals), signal);
+        renewals += 1;
       } else if (isLoss(error) && !navigator.onLine) {
         onPause('network');
         await untilOnline(signal);

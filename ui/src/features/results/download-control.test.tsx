@@ -29,3 +29,25 @@ test('a copy reaches the clipboard within the click, before its picture is there
   finish(new Blob());
   await waitFor(() => expect(onSaved).toHaveBeenCalledOnce());
 });
+
+test('what changes before a file is there does not count as saved', async () => {
+  Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { write: async () => {} } });
+  vi.stubGlobal('ClipboardItem', class {});
+  let finish = (_: Blob) => {};
+  const picture = new Promise<Blob>((resolve) => {
+    finish = resolve;
+  });
+  const [atClick, later] = [vi.fn(), vi.fn()];
+  const client = createQueryClient();
+  const shown = (onSaved: () => void) => (
+    <QueryClientProvider client={client}>
+      <DownloadControl fileOf={() => picture} onSaved={onSaved} />
+    </QueryClientProvider>
+  );
+  const { rerender } = render(shown(atClick));
+  fireEvent.click(screen.getByRole('button', { name: 'Copy' }));
+  rerender(shown(later));
+  finish(new Blob());
+  await waitFor(() => expect(atClick).toHaveBeenCalledOnce());
+  expect(later).not.toHaveBeenCalled();
+});

@@ -13,33 +13,36 @@ import { t } from '@/lib/translate';
 const labels: Record<DownloadFormat, string> = { png: 'PNG', jpg: 'JPG', webp: 'WebP' };
 const loadDownload = () => import('@/lib/download');
 
-type DownloadControlProps = {
+type Content = {
   /** Makes the file. */
   fileOf: (format: DownloadFormat) => Promise<Blob>;
   /** The file has been downloaded or copied. */
   onSaved?: () => void;
+};
+
+type DownloadControlProps = Content & {
   /** Further actions in the row. */
   children?: ReactNode;
 };
 
 /** Downloads or copies a picture. */
-export function DownloadControl({ fileOf, onSaved, children }: DownloadControlProps) {
+export function DownloadControl({ children, ...atClick }: DownloadControlProps) {
   const [format, setFormat] = useState<DownloadFormat>('png');
   const download = useMutation({
-    mutationFn: async () => {
+    mutationFn: async ({ fileOf }: Content) => {
       const { saveFile } = await loadWithRetry(loadDownload);
       saveFile(await fileOf(format), `downloaded_image.${format}`);
     },
-    onSuccess: onSaved,
+    onSuccess: (_, { onSaved }) => onSaved?.(),
     onError: () => notifyError(t('Failed to download image')),
   });
   const copy = useMutation({
-    mutationFn: async () => {
+    mutationFn: async ({ fileOf }: Content) => {
       // Safari may hide why the promise in the clipboard item failed.
       const png = fileOf('png');
       await Promise.all([copyPicture(png), png]);
     },
-    onSuccess: () => {
+    onSuccess: (_, { onSaved }) => {
       notifyInfo(t('Copied to the clipboard'));
       onSaved?.();
     },
@@ -51,7 +54,8 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
   function start(action: typeof download, other: typeof download) {
     if (isBusy) return;
     other.reset();
-    action.mutate();
+    // The picture may change before its file is there: that change is not in the file.
+    action.mutate(atClick);
   }
 
   return (

@@ -7,8 +7,10 @@ export async function fetchPicture(queryClient: QueryClient, url: string): Promi
   try {
     return await fetchFile(url);
   } catch (error) {
-    const renewed = isProblem(error, 403) && (await renewPictureUrl(queryClient, url));
-    if (!renewed) throw error;
+    // The API does not tell an expired URL from a missing file; an object store answers 403.
+    const mayHaveExpired = isProblem(error, 404) || isProblem(error, 403);
+    const renewed = mayHaveExpired && (await renewPictureUrl(queryClient, url));
+    if (!renewed || renewed === url) throw error;
     return fetchFile(renewed);
   }
 }
