@@ -38,7 +38,7 @@ type FixEvents = {
   /** The API has started the run of these marks, on this image. */
   onStarted: (jobId: string, imageId: string, request: FixRequest) => void;
   /** The run was refused, failed or was canceled. */
-  onUnsuccessful: () => void;
+  onUnsuccessful: (jobId: string | null) => void;
   onRefused: (refusal: FixRefusal) => void;
 };
 

@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import { type PersistStorage, persist } from 'zustand/middleware';
+import { onSignOut } from '@/lib/sign-out-cleanup';
 import { add, emptyHistory, type History, type Mark, redo, type Stroke, undo } from './marks';
 
 export const brushSizes = [10, 20, 30] as const;
@@ -51,6 +52,8 @@ export const useMaskStore = create<MaskStore>()(
   }),
 );
 
+onSignOut(() => useMaskStore.setState(emptyStore));
+
 export function useDraft(picture: string): Draft {
   return useMaskStore(({ drafts }) => drafts[picture] ?? emptyDraft);
 }
@@ -85,6 +88,13 @@ export function continueDraft(picture: string, result: PlaceOfResult) {
   }));
 }
 
+/** A run came to nothing: its mask, perhaps of a picture that Undo has left, is still the one being drawn. */
+export function dropRun(jobId: string) {
+  for (const [picture, { run }] of Object.entries(useMaskStore.getState().drafts)) {
+    if (run?.jobId === jobId) draftActions(picture).dropRun();
+  }
+}
+
 /** The actions that change the draft of one picture. */
 export function draftActions(picture: string) {
   const update = (change: (draft: Draft) => Partial<Draft>) => updateDraft(picture, change);
@@ -105,7 +115,7 @@ export function draftActions(picture: string) {
     /** Records the run that was started with the first marks. Later ones came while it was being sent. */
     setRun: (jobId: string, marks: number) =>
       update(({ done }) => ({ isSubmitted: done.length <= marks, run: { jobId, marks } })),
-    /** The run came to nothing: its mask is still the one being drawn. */
+    /** Its run came to nothing. */
     dropRun: () => update(() => ({ isSubmitted: false, run: undefined })),
     /** Undo has come back to this picture: its mask can be changed again. */
     comeBack: (next: PlaceOfResult) => update(() => ({ isSubmitted: false, next })),

@@ -40,8 +40,8 @@ type RunOptions<Request> = {
   /** The API has started the run of a request. */
   onStarted?: (jobId: string, imageId: string, request: Request) => void;
   onDone: (results: Result[]) => void;
-  /** A run was refused, failed or was canceled. */
-  onUnsuccessful?: () => void;
+  /** A run was refused, failed or was canceled. Without a job, it was refused. */
+  onUnsuccessful?: (jobId: string | null) => void;
   /** Handles a refusal that the tool explains itself; returns false to have it shown in the usual way. */
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
@@ -93,8 +93,8 @@ export function useRun<Request>(options: RunOptions<Request>) {
   }
 
   /** Lets the tool explain a refusal. */
-  function isExplained(refusal: Refusal, request: Request | null): boolean {
-    options.onUnsuccessful?.();
+  function isExplained(refusal: Refusal, request: Request | null, jobId: string | null = null): boolean {
+    options.onUnsuccessful?.(jobId);
     return options.onRefused(refusal, request);
   }
 
@@ -131,9 +131,9 @@ export function useRun<Request>(options: RunOptions<Request>) {
     onEnd: (job) => {
       adoptJob(job);
       if (job.state === 'done') return arrive(job.results);
-      if (job.state === 'cancelled') return options.onUnsuccessful?.();
+      if (job.state === 'cancelled') return options.onUnsuccessful?.(job.id);
       const { failure } = job;
-      if (!failure || !isExplained(failure, null)) fail(failure ? problemText(failure) : '');
+      if (!failure || !isExplained(failure, null, job.id)) fail(failure ? problemText(failure) : '');
     },
   });
 
