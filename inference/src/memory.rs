@@ -79,7 +79,7 @@ struct Waiting {
 /// A model is larger than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it needs about {} MiB, but all models together may take {} MiB; raise RETOUCH_MODEL_MEMORY_MIB, or bind a smaller model",
+    "it needs about {} MiB, but all models together may take {} MiB; raise RETOUCH_MODEL_MEMORY_MIB, lower RETOUCH_TILE_MEMORY_MIB for an upscaler, or bind a smaller model",
     .needed.div_ceil(1 << 20), .limit >> 20
 )]
 pub struct TooLarge {

@@ -56,7 +56,8 @@ pub struct ModelArgs {
     pub model_memory_mib: Option<u32>,
     /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
     /// they fit
-    /// [default: 1024 on a CPU; on a GPU 4096 or an eighth of the memory of all models, whichever is more]
+    /// [default: 1024 on a CPU; on a GPU 4096 or an eighth of the memory of all models, whichever is more, and at most
+    /// half of it]
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
     /// A model with the task `safety` that checks the results of Magic Fix; an unsafe result is discarded and costs
@@ -115,9 +116,13 @@ impl ModelArgs {
 
     /// Starts ONNX Runtime.
     pub fn runtime(&self) -> Result<Runtime, SessionError> {
+        self.start(self.runtime_settings())
+    }
+
+    fn start(&self, settings: RuntimeSettings) -> Result<Runtime, SessionError> {
         // The built-in fill computes on Rayon's global pool, not on the pixel threads. Fails if the pool already exists.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(self.threads()).build_global();
-        Runtime::start(self.runtime_settings())
+        Runtime::start(settings)
     }
 
     fn runtime_settings(&self) -> RuntimeSettings {
@@ -164,7 +169,7 @@ impl ModelArgs {
         if let Some(engines) = &mut settings.gpu.engines {
             engines.in_background = true;
         }
-        Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
+        Ok(Registry::open(&self.models_dir, self.start(settings)?)?)
     }
 
     /// Opens the models folder for one picture: models that have passed their checks on this machine are not checked
@@ -180,7 +185,7 @@ impl ModelArgs {
     pub fn registry_remembering(&self, passed_checks: PathBuf) -> anyhow::Result<Registry> {
         let passed_checks = Some(passed_checks);
         let settings = RuntimeSettings { passed_checks, ..self.runtime_settings() };
-        Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
+        Ok(Registry::open(&self.models_dir, self.start(settings)?)?)
     }
 
     /// Loads the model that checks results; `None` if no safety model is configured.

@@ -10,7 +10,8 @@ use crate::session::Runtime;
 /// The batches of a model. Its thread and its handles share it.
 #[derive(Clone, Debug)]
 pub struct Batches {
-    max_inputs: usize,
+    /// Falls when a batch fails whose inputs succeed one by one.
+    max_inputs: Arc<AtomicUsize>,
     /// The most pixels, with padding, of an upscaler's batch; `None` for other tasks.
     max_pixels: Option<u64>,
     /// Whether a run takes one input or the most, so that the net gets few shapes.
@@ -41,6 +42,7 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
+        let max_inputs = Arc::new(AtomicUsize::new(max_inputs));
         Self { max_inputs, max_pixels, has_few_shapes, wait, expected: Arc::default() }
     }
 
@@ -48,7 +50,7 @@ impl Batches {
     pub fn largest(&self, rows: usize, columns: usize) -> usize {
         let pixels = (rows as u64 * columns as u64).max(1);
         let fitting = self.max_pixels.map_or(usize::MAX, |most| (most / pixels) as usize);
-        self.max_inputs.min(fitting).max(1)
+        self.max_inputs().min(fitting).max(1)
     }
 
     /// Returns whether the net should get inputs of few shapes.
@@ -57,8 +59,13 @@ impl Batches {
     }
 
     /// Returns the largest batch of small inputs.
-    pub const fn max_inputs(&self) -> usize {
-        self.max_inputs
+    pub fn max_inputs(&self) -> usize {
+        self.max_inputs.load(Ordering::Relaxed)
+    }
+
+    /// Takes at most `inputs` from now on, but at least one.
+    pub fn take_at_most(&self, inputs: usize) {
+        self.max_inputs.fetch_min(inputs.max(1), Ordering::Relaxed);
     }
 
     /// Returns how long to wait for an input that is on its way.

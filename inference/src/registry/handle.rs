@@ -130,7 +130,7 @@ impl ModelHandle {
     }
 
     /// Returns how many inputs one run takes at most, if they are small.
-    pub const fn max_batch(&self) -> usize {
+    pub fn max_batch(&self) -> usize {
         self.batches.max_inputs()
     }
 

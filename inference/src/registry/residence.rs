@@ -251,8 +251,8 @@ impl Residence {
         memory.limit().is_some() && memory.held() > own
     }
 
-    /// Unloads the model.
-    pub fn unload(&self, opened: Opened) {
+    /// Unloads the model; `None` if what was opened is dropped already.
+    pub fn unload(&self, opened: Option<Opened>) {
         drop(opened);
         self.is_loaded.store(false, Ordering::Release);
         self.has_engine.store(false, Ordering::Release);

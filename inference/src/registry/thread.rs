@@ -161,7 +161,7 @@ impl Thread<'_> {
 
     fn unload(&mut self) {
         if let Some(opened) = self.opened.take() {
-            self.residence.unload(opened);
+            self.residence.unload(Some(opened));
         }
     }
 
@@ -240,7 +240,8 @@ impl Thread<'_> {
             batch.len()
         };
         if inputs < batch.len() {
-            return self.infer_each_alone(batch);
+            self.infer_each_alone(batch);
+            return;
         }
         let outputs = match inputs {
             1 => {
@@ -256,8 +257,12 @@ impl Thread<'_> {
                 }
             }
             // Inputs that do not fit into memory together may fit one by one, and one that fails must not fail others.
-            Err(SessionError::OutOfMemory(_) | SessionError::Failed(_)) if inputs > 1 => {
-                self.infer_each_alone(batch);
+            Err(error @ (SessionError::OutOfMemory(_) | SessionError::Failed(_))) if inputs > 1 => {
+                warn!(model.name = self.name, inputs, %error, "A batch failed; running its inputs one by one");
+                if self.infer_each_alone(batch) {
+                    // The batch was to blame, and the next one would fail, too.
+                    self.batches.take_at_most(inputs / 2);
+                }
             }
             Err(error) => {
                 for item in batch {
@@ -267,7 +272,9 @@ impl Thread<'_> {
         }
     }
 
-    fn infer_each_alone(&mut self, batch: Vec<Item>) {
+    /// Returns whether all of them succeed.
+    fn infer_each_alone(&mut self, batch: Vec<Item>) -> bool {
+        let mut all_succeed = true;
         for item in batch {
             let one = std::slice::from_ref(&item);
             // The input before may have left no model loaded.
@@ -275,12 +282,14 @@ impl Thread<'_> {
             let loaded = self.load(is_wanted);
             let alone =
                 loaded.and_then(|()| self.with_room(is_wanted, is_full, |own| own.run(one, 1)));
+            all_succeed &= alone.is_ok();
             let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
                 output: outputs.remove(0),
                 waited: item.waited,
                 ran,
             }));
         }
+        all_succeed
     }
 
     /// Collects a batch: `first`, and inputs of the same shape that are waiting. Waits a moment for those that are on
@@ -339,13 +348,15 @@ impl Thread<'_> {
         if !self.residence.has_engine().load(Ordering::Acquire) {
             return first;
         }
+        // Both at a time may not fit into memory.
+        drop(self.opened.take());
         match self.residence.open_without_engine(reason) {
             Ok(opened) => {
                 self.opened = Some(opened);
                 self.run_once(batch, inputs)
             }
             Err(reason) => {
-                self.unload();
+                self.residence.unload(None);
                 note_device_loss(self.runtime, Err(SessionError::from_message(reason)))
             }
         }

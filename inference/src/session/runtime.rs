@@ -132,7 +132,10 @@ impl Runtime {
     pub fn tile_memory_bytes(&self) -> u64 {
         self.settings.tile_memory_bytes.unwrap_or_else(|| match self.device {
             Device::Cpu => 1 << 30,
-            Device::Cuda => self.memory.limit().map_or(0, |limit| limit / 8).max(4 << 30),
+            Device::Cuda => {
+                let of_each = self.settings.gpu.memory_limit_bytes.map(|limit| limit as u64);
+                tile_memory_on_gpu(self.memory.limit(), of_each)
+            }
         })
     }
 
@@ -498,9 +501,26 @@ fn execution_providers(
     }
 }
 
+/// Returns the most memory of one run of an upscaler on a GPU, in bytes: 4 GiB or an eighth of the memory of `all` models,
+/// whichever is more, and at most half of either limit, because the weights and other models take some, too.
+fn tile_memory_on_gpu(all: Option<u64>, of_each: Option<u64>) -> u64 {
+    let most = all.map_or(0, |all| all / 8).max(4 << 30);
+    [all, of_each].into_iter().flatten().fold(most, |most, limit| most.min(limit / 2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiles_leave_room_on_small_cards() {
+        let gib = |gib: u64| gib << 30;
+        assert_eq!(tile_memory_on_gpu(None, None), gib(4));
+        assert_eq!(tile_memory_on_gpu(Some(gib(80)), None), gib(10));
+        assert_eq!(tile_memory_on_gpu(Some(gib(16)), None), gib(4));
+        assert_eq!(tile_memory_on_gpu(Some(gib(3)), None), gib(3) / 2);
+        assert_eq!(tile_memory_on_gpu(Some(gib(16)), Some(gib(3))), gib(3) / 2);
+    }
 
     #[test]
     fn a_model_with_other_weights_has_another_engine() {

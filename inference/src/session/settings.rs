@@ -33,7 +33,7 @@ pub struct RuntimeSettings {
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
     /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 1 GiB on a CPU, and
-    /// 4 GiB or an eighth of the memory of all models on a GPU, whichever is more.
+    /// 4 GiB or an eighth of the memory of all models on a GPU, whichever is more, and at most half of it.
     pub tile_memory_bytes: Option<u64>,
     /// The memory of all loaded models.
     pub memory: MemorySettings,
