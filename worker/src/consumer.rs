@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::JobRunner;
 use crate::lease::claim_timeout;
+use crate::storage_probe::BucketState;
 use crate::tools::{magic_fix, remove_background, upscale};
 
 /// The interval between polls of the database while Redis is away.
@@ -87,14 +88,19 @@ impl Consumer {
         outcome
     }
 
-    /// Listens for the doorbells of the classes that have models, and starts again whenever those classes change.
+    /// Listens for the doorbells of the classes that have models, and starts again whenever those classes change. Leaves the
+    /// doorbells to other workers while this one claims no jobs.
     async fn listen(
         self: &Arc<Self>,
         stop: &CancellationToken,
         drain: Duration,
     ) -> anyhow::Result<()> {
         let mut classes = self.classes.clone();
+        let mut bucket = self.runner.storage_probe.subscribe();
         loop {
+            let available = bucket.wait_for(|state| *state == BucketState::Available);
+            // The sender of the states is in the runner.
+            let Some(Ok(_)) = stop.run_until_cancelled(available).await else { return Ok(()) };
             let current = classes.borrow_and_update().clone();
             let until = stop.child_token();
             // A separate task, so that it can finish its jobs while the next one already listens.
@@ -103,6 +109,7 @@ impl Consumer {
             tokio::select! {
                 ended = &mut listening => return ended?,
                 Ok(()) = classes.changed() => until.cancel(),
+                Ok(_) = bucket.wait_for(|state| *state != BucketState::Available) => until.cancel(),
             }
         }
     }
@@ -293,7 +300,7 @@ impl Consumer {
         let lease = self.runner.leases.hold(job.id);
         let memory = self.memory.acquire_many(self.mib_for(&job));
         let memory = lease.lost().run_until_cancelled(memory).await.transpose();
-        let Ok(_memory) = memory else { return Ok(Some(false)) };
+        let Ok(_memory) = memory else { return Ok(Some(is_unpaid)) };
         Box::pin(self.runner.run(job, lease)).await;
         Ok(Some(is_unpaid))
     }

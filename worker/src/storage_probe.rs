@@ -61,12 +61,6 @@ impl StorageProbe {
         self.doubt.notify_one();
     }
 
-    /// Waits for the end of the first probe.
-    pub async fn first(&self) {
-        // Fails only without a sender, which is `self`.
-        let _ = self.subscribe().wait_for(|state| *state != BucketState::Unknown).await;
-    }
-
     /// Probes `storage` until `stop`.
     pub async fn run(self, pool: PgPool, storage: Storage, stop: CancellationToken) {
         let probing = async {

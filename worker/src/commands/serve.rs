@@ -94,7 +94,6 @@ impl Serve {
         // A stopping process loads no more models.
         let stopping = stop.clone();
         tokio::spawn(async move { stopping.run_until_cancelled(watcher).await });
-        let first_probe = storage_probe.clone();
         tokio::spawn(storage_probe.clone().run(pool.clone(), storage.clone(), stop.clone()));
         let sweeper = Sweeper {
             pool: pool.clone(),
@@ -137,8 +136,6 @@ impl Serve {
             config.lease(),
         );
         is_ready.store(true, Ordering::Relaxed);
-        // Doorbells that ring earlier would not be answered.
-        stop.run_until_cancelled(first_probe.first()).await;
         let outcome = consumer.run(stop.clone(), config.drain()).await;
         ended.cancel();
         // A job that waits for the database keeps its sender.
