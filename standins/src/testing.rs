@@ -134,6 +134,8 @@ pub async fn image(
     bytes: &[u8],
 ) -> ImageId {
     let id = ImageId::new();
+    // Before the object is written, as an upload does: a worker's janitor would take it for an orphan.
+    images::announce(pool, id).await.expect("announced");
     if let Some(storage) = storage {
         let key = retouch_core::storage::image_key(id);
         storage.put(&key, "image/png", bytes.to_vec().into()).await.expect("stored");
@@ -151,7 +153,6 @@ pub async fn image(
         has_preview: false,
         provenance: None,
     };
-    images::announce(pool, id).await.expect("announced");
     assert_eq!(
         images::insert(pool, &image, Quota::NONE).await.expect("inserted"),
         InsertOutcome::Inserted
