@@ -54,8 +54,8 @@ pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, release_unknown, renew, sweep};
 pub use operator::{
-    ENDED_BY_OPERATOR, FailedFilter, RedriveError, Superfluous, fail_by_operator, failed, recent,
-    redrive, superfluous,
+    ENDED_BY_OPERATOR, FailedFilter, NoLongerNeeded, RedriveError, fail_by_operator, failed,
+    no_longer_needed, recent, redrive,
 };
 pub use reachability::{keep_recording_reachable, record_reachable};
 pub(crate) use retention::erase_some;
@@ -119,6 +119,13 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Returns true if the job failed because of its input: another attempt would fail, too.
+    pub fn is_of_input(&self) -> bool {
+        self.code.starts_with("image_")
+            || self.code.starts_with("mask_")
+            || self.code == "result_unsafe"
+    }
+
     /// Returns the failure of a job whose worker vanished in every attempt.
     pub(crate) fn crashed() -> Self {
         Self {

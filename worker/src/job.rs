@@ -118,7 +118,7 @@ impl JobRunner {
                 None
             }
             Err(error) => {
-                self.record_failure(job, &error).await;
+                self.record_failure(job, &self.cause_of(error).await).await;
                 None
             }
         };
@@ -391,17 +391,18 @@ impl JobRunner {
         }
     }
 
-    async fn record_failure(&self, job: &Claimed, error: &JobError) {
-        let of_bucket;
-        let mut error = error;
-        // A picture that is missing in another database's bucket may be in the right one.
-        if let JobError::Storage(StorageError::Missing(_)) = error
-            && let Err(foreign @ OwnerError::Foreign { .. }) =
-                check_owner(&self.pool, &self.storage).await
-        {
-            of_bucket = JobError::Storage(StorageError::Failed(foreign.to_string()));
-            error = &of_bucket;
+    /// Returns why an attempt failed. A picture that is missing in a foreign bucket may be in the right one.
+    async fn cause_of(&self, error: JobError) -> JobError {
+        let JobError::Storage(StorageError::Missing(_)) = error else { return error };
+        match check_owner(&self.pool, &self.storage).await {
+            Err(foreign @ OwnerError::Foreign { .. }) => {
+                JobError::Storage(StorageError::Failed(foreign.to_string()))
+            }
+            _ => error,
         }
+    }
+
+    async fn record_failure(&self, job: &Claimed, error: &JobError) {
         let (disposition, failure) = classify(error);
         let outcome = match disposition {
             Disposition::Retry(cause) => {

@@ -20,7 +20,7 @@ pub struct Issuer {
     /// The issuer that they get: the provider's `issuer`, letter for letter.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     new: String,
-    /// Of people who have an account at both issuers, set the one at the new issuer aside: nobody can sign in to it any more.
+    /// If somebody has an account at both issuers, set the one at the new issuer aside: nobody can sign in to it any more.
     #[arg(long)]
     set_aside: bool,
 }

@@ -9,13 +9,12 @@ use retouch_catalog::Factor;
 use retouch_core::JobId;
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{
-    self, ENDED_BY_OPERATOR, FailedFilter, Job, RedriveError, SubmitError, Submitted,
+    self, ENDED_BY_OPERATOR, FailedFilter, Failure, Job, RedriveError, SubmitError, Submitted,
 };
 use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::table::table;
-use crate::routes::problem::is_input_error;
 
 /// The most jobs that one command retries.
 const MOST_RETRIES: i64 = 10_000;
@@ -32,7 +31,7 @@ pub enum Jobs {
         limit: i64,
     },
     /// Retry a failed job, or all that failed lately, as new jobs at the same price. Repeating the command creates no
-    /// further jobs. Of all that failed lately, those whose owners have run them again, or whose pictures expire, are left out.
+    /// further jobs. Of all that failed lately, it leaves out those that their owners ran again and those whose pictures expire.
     Retry {
         /// The failed job.
         #[arg(required_unless_present = "since", conflicts_with_all = ["since", "failure"])]
@@ -91,21 +90,25 @@ async fn retry(pool: &PgPool, job: JobId) -> anyhow::Result<Answer> {
     Ok(Answer::good(text, json!({ "isNew": is_new, "job": as_json(&retry) })))
 }
 
-/// Retries failed jobs, the oldest first, unless their owners need them no more. Without a code, jobs that would fail again, and
-/// those that an operator has ended, are left out, too. A job that cannot be retried does not keep the others from it.
+/// Retries failed jobs, the oldest first, except those that their owners no longer need. Without a code, it also leaves out jobs that
+/// would fail again and those that an operator ended. A job that cannot be retried does not keep the others from it.
 async fn retry_all(pool: &PgPool, filter: FailedFilter<'_>) -> anyhow::Result<Answer> {
     let mut failed = jobs::failed(pool, filter, MOST_RETRIES).await.context("reading the jobs")?;
     failed.reverse();
     let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
-    let superfluous = jobs::superfluous(pool, &ids).await.context("reading the jobs")?;
+    let left_out = jobs::no_longer_needed(pool, &ids).await.context("reading the jobs")?;
     let (mut queued, mut earlier, mut refused) = (Vec::new(), 0, Vec::new());
     for Job { id: job, failure, .. } in failed {
-        let code = failure.map(|failure| failure.code).unwrap_or_default();
-        if filter.code.is_none() && (is_input_error(&code) || code == ENDED_BY_OPERATOR) {
-            refused.push((job, format!("it failed with {code}; to retry it, name this code")));
+        let is_final =
+            |failure: &Failure| failure.is_of_input() || failure.code == ENDED_BY_OPERATOR;
+        if let Some(Failure { code, .. }) = failure.filter(is_final)
+            && filter.code.is_none()
+        {
+            refused
+                .push((job, format!("it failed with {code}; to retry it, add --failure {code}")));
             continue;
         }
-        if let Some(reason) = superfluous.get(&job) {
+        if let Some(reason) = left_out.get(&job) {
             refused.push((job, reason.to_string()));
             continue;
         }

@@ -114,17 +114,10 @@ impl ApiError {
             Self::QueueFull { .. } | Self::Unavailable { .. } | Self::PaymentsUnavailable => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Self::RunFailed(failure) if is_input_error(&failure.code) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::RunFailed(failure) if failure.is_of_input() => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RunFailed(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
-}
-
-/// Returns true if a run failed because of its input.
-pub fn is_input_error(code: &str) -> bool {
-    code.starts_with("image_") || code.starts_with("mask_") || code == "result_unsafe"
 }
 
 impl IntoResponse for ApiError {

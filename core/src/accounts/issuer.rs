@@ -19,9 +19,9 @@ pub enum IssuerChange {
     Taken(Vec<Account>),
 }
 
-/// Gives all accounts of the issuer `old` the issuer `new`, at which the same people have the same subjects. Of people who have an
-/// account at both, `sets_aside` gives the one at `new` an issuer of its own, which nobody can sign in at; otherwise nothing
-/// changes. People who deleted their account are no longer recognized by [`crate::users::find_or_create`]: only hashes of their
+/// Gives all accounts of the issuer `old` the issuer `new`, at which the same people have the same subjects. If somebody
+/// has an account at both, nothing changes, unless `sets_aside`: then the account at `new` gets an issuer of its own, at which nobody can
+/// sign in. People who deleted their account are no longer recognized by [`crate::users::find_or_create`]: only hashes of their
 /// identities are stored.
 pub async fn change_issuer(
     pool: &PgPool,

@@ -68,8 +68,8 @@ pub(crate) async fn delete_some(
 /// number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
-    // Deleting an image also locks those made from it, which a deletion by their owner may have locked, while it waits for an image
-    // that has expired. This gives up before Postgres ends either for a deadlock.
+    // Deleting an image also locks the images made from it. Their owner may be deleting those, and wait for an expired image that is
+    // locked here. This gives up before Postgres detects the deadlock and aborts one of the two.
     sqlx::query!("set local lock_timeout = '500ms'").execute(&mut *tx).await?;
     let expired = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images i

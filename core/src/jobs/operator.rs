@@ -84,25 +84,25 @@ impl From<sqlx::Error> for RedriveError {
     }
 }
 
-/// Why many failed jobs are not retried together with the others.
+/// Why the owner of a failed job no longer needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Superfluous {
-    /// Its owner has run it again.
+pub enum NoLongerNeeded {
+    /// A later run like it is waiting, running, or done.
     #[error("its owner has run it again")]
     Repeated,
-    /// It was run again, and that failed, too.
+    /// A later run like it failed, too.
     #[error("it was run again; only the last failure is retried")]
     Older,
-    /// Its picture expires, so whoever submitted it may never fetch the result.
-    #[error("its picture expires, so nobody might fetch the result")]
+    /// Its picture expires, so nobody may ever fetch the result.
+    #[error("its picture expires, and nobody may ever fetch the result")]
     Expires,
 }
 
-/// Returns those failed jobs among `ids` that their owners need no more. Retries by operators do not count.
-pub async fn superfluous(
+/// Returns those failed jobs among `ids` that their owners no longer need. Retries by operators do not count.
+pub async fn no_longer_needed(
     pool: &PgPool,
     ids: &[JobId],
-) -> sqlx::Result<HashMap<JobId, Superfluous>> {
+) -> sqlx::Result<HashMap<JobId, NoLongerNeeded>> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     let found = sqlx::query!(
         r#"select j.id as "id: JobId", i.expires_at is not null as "expires!",
@@ -125,11 +125,11 @@ pub async fn superfluous(
     .await?;
     let reasons = found.into_iter().filter_map(|job| {
         let reason = if job.expires {
-            Superfluous::Expires
+            NoLongerNeeded::Expires
         } else if job.is_repeated {
-            Superfluous::Repeated
+            NoLongerNeeded::Repeated
         } else if job.is_older {
-            Superfluous::Older
+            NoLongerNeeded::Older
         } else {
             return None;
         };

@@ -92,8 +92,8 @@ pub async fn check_owner(pool: &PgPool, storage: &Storage) -> Result<(), OwnerEr
     }
 }
 
-/// Makes this database the owner of the bucket if it is not, as far as `claim` goes. If an operator says so, a copy of the bucket
-/// that has the same owner loses it.
+/// Makes this database the owner of the bucket, if `claim` allows it. If an operator claims a bucket that it owns already, only a copy
+/// of the bucket loses its owner.
 ///
 /// # Errors
 /// If it may not claim the bucket, or if the store or the database fails.
