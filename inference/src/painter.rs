@@ -25,6 +25,8 @@ pub struct Painting {
     pub rgb: Vec<u8>,
     /// Whether to paint each pixel.
     pub hole: Vec<bool>,
+    /// Whether each pixel is transparent in the picture, so that its color is invented; `None` if none is.
+    pub hidden: Option<Vec<bool>>,
     /// The fix mode.
     pub mode: FixMode,
     /// The prompt as the user wrote it.

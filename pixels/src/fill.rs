@@ -13,6 +13,7 @@ mod blend;
 mod compose;
 mod context_cost;
 mod error;
+mod invent;
 mod level;
 mod peel;
 mod regions;
@@ -30,32 +31,45 @@ use error::Poll;
 use level::Pixel;
 pub use settings::Settings;
 
-/// Fills the pixels that `hole` marks and returns the picture. No other pixel changes, and a gray picture stays gray.
+/// A picture with a hole.
+#[derive(Clone, Copy, Debug)]
+pub struct Damaged<'a> {
+    /// R, G, B of `width * height` pixels, row by row.
+    pub rgb: &'a [u8],
+    /// The width in pixels.
+    pub width: u32,
+    /// The height in pixels.
+    pub height: u32,
+    /// One flag per pixel: true where it is to be filled.
+    pub hole: &'a [bool],
+    /// One flag per pixel: true where it is transparent. The fill ignores the colors of such pixels outside the hole.
+    pub hidden: Option<&'a [bool]>,
+}
+
+/// Fills the hole and returns R, G, B of the picture. No other pixel changes, and a gray picture stays gray.
 ///
-/// `rgb` is R, G, B of `width * height` pixels, row by row; `hole` has one flag per pixel. `cancel` is called on the
-/// calling thread several times a second and stops the fill by returning true. Runs on rayon's current pool; the
-/// result does not depend on the number of threads.
+/// `cancel` is called on the calling thread several times a second and stops the fill by returning true. Runs on
+/// rayon's current pool; the result does not depend on the number of threads.
 ///
 /// # Errors
-/// [`FillError::SizeMismatch`] if the lengths do not match, [`FillError::NothingToCopy`] if the hole covers the whole
-/// picture, [`FillError::Canceled`] if `cancel` returned true.
+/// [`FillError::SizeMismatch`] if the lengths do not match, [`FillError::NothingToCopy`] if the hole covers all that
+/// is visible, [`FillError::Canceled`] if `cancel` returned true.
 pub fn fill(
-    rgb: &[u8],
-    width: u32,
-    height: u32,
-    hole: &[bool],
+    &Damaged { rgb, width, height, hole, hidden }: &Damaged<'_>,
     settings: &Settings,
     cancel: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, FillError> {
     let count = width as usize * height as usize;
-    if rgb.len() != count * 3 || hole.len() != count {
+    let fits = rgb.len() == count * 3 && hidden.is_none_or(|hidden| hidden.len() == count);
+    if !fits || hole.len() != count {
         return Err(FillError::SizeMismatch { width, height, rgb: rgb.len(), hole: hole.len() });
     }
     let mut out = rgb.to_vec();
     if !hole.contains(&true) {
         return Ok(out);
     }
-    if !hole.contains(&false) {
+    let is_hidden = |at: usize| hidden.is_some_and(|hidden| hidden[at]);
+    if (0..count).all(|at| hole[at] || is_hidden(at)) {
         return Err(FillError::NothingToCopy);
     }
     let poll = Poll(cancel);
@@ -70,11 +84,13 @@ pub fn fill(
             let row = y * width + region.x.start..y * width + region.x.end;
             colors.extend_from_slice(&out[row.start * 3..row.end * 3]);
             pixels.extend(row.map(|at| match (hole[at], unfilled[at]) {
+                (false, _) if is_hidden(at) => Pixel::Invented,
                 (false, _) => Pixel::Known,
                 (true, false) => Pixel::Synthesized,
                 (true, true) => Pixel::Hole,
             }));
         }
+        invent::colors(&mut colors, size.0, &pixels, settings);
         let scene = Scene { rgb: &colors, pixels: &pixels, width: size.0, height: size.1 };
         let mut filled = solve::solve(&scene, settings, poll)?.into_iter();
         for (at, _) in pixels.iter().enumerate().filter(|(_, pixel)| **pixel == Pixel::Hole) {

@@ -42,6 +42,9 @@ pub struct Crop {
     pub rgb: Vec<u8>,
     /// One flag per pixel: true where the model paints, wherever the effective mask touches the pixel.
     pub hole: Vec<bool>,
+    /// One flag per pixel: true wherever a transparent pixel of the picture touches it, so that its color is invented.
+    /// `None` if no pixel is transparent.
+    pub hidden: Option<Vec<bool>>,
 }
 
 /// Cuts out a region and scales it to the canvas.
@@ -63,34 +66,51 @@ pub fn crop(
             content.1.next_multiple_of(canvas.multiple_of),
         ),
     };
-    // `tile::cut` spreads visible colors into transparent pixels, which are often black.
-    let rgb = resample(tile::cut(picture, region, 0, TileSize::ANY).rgb, own, content)?;
-    let mut hole = vec![false; content.0 as usize * content.1 as usize];
-    // Rounds outwards, so that no rim of what should disappear remains.
+    // Visible colors spread into transparent pixels, which are often black. Those that are about to disappear do not.
+    let keeps = |x, y| mask.weight(x, y) == 0;
+    let own_rgb = tile::cut_spreading(picture, region, 0, TileSize::ANY, keeps).rgb;
+    let rgb = resample(own_rgb, own, content)?;
+    let hole = touched(region, content, |x, y| mask.weight(x, y) > 0);
+    let hidden = picture
+        .alpha
+        .as_ref()
+        .map(|alpha| touched(region, content, |x, y| alpha[y * picture.width as usize + x] == 0));
+    let hidden = hidden.filter(|hidden| hidden.contains(&true));
+    let padded = |flags: Vec<bool>| pad_mirrored(&flags, content, (width, height));
+    let (rgb, hole, hidden) = if (width, height) == content {
+        (rgb, hole, hidden)
+    } else {
+        let pixels: Vec<[u8; 3]> = rgb.as_chunks().0.to_vec();
+        let rgb = pad_mirrored(&pixels, content, (width, height)).as_flattened().to_vec();
+        (rgb, padded(hole), hidden.map(padded))
+    };
+    Ok(Crop { region: region.clone(), width, height, content, rgb, hole, hidden })
+}
+
+/// Marks the pixels of a region scaled to `content` that touch a pixel of the picture, at column `x` and row `y`, for
+/// which `is_marked(x, y)`.
+fn touched(
+    region: &Region,
+    content: (u32, u32),
+    is_marked: impl Fn(usize, usize) -> bool,
+) -> Vec<bool> {
+    let own = (region.width(), region.height());
+    let mut touched = vec![false; content.0 as usize * content.1 as usize];
     let range = |at: u32, from: u32, to: u32| {
         let (at, from, to) = (at as usize, from as usize, to as usize);
         at * to / from..((at + 1) * to).div_ceil(from)
     };
     for y in 0..own.1 {
         for x in 0..own.0 {
-            if mask.weight((region.x.start + x) as usize, (region.y.start + y) as usize) > 0 {
+            if is_marked((region.x.start + x) as usize, (region.y.start + y) as usize) {
                 for row in range(y, own.1, content.1) {
                     let columns = range(x, own.0, content.0);
-                    hole[row * content.0 as usize..][columns].fill(true);
+                    touched[row * content.0 as usize..][columns].fill(true);
                 }
             }
         }
     }
-    let (rgb, hole) = if (width, height) == content {
-        (rgb, hole)
-    } else {
-        let pixels: Vec<[u8; 3]> = rgb.as_chunks().0.to_vec();
-        (
-            pad_mirrored(&pixels, content, (width, height)).as_flattened().to_vec(),
-            pad_mirrored(&hole, content, (width, height)),
-        )
-    };
-    Ok(Crop { region: region.clone(), width, height, content, rgb, hole })
+    touched
 }
 
 /// Returns true if the model sees this region pixel for pixel, without scaling.
@@ -218,7 +238,7 @@ fn color_matched(crop: &Crop, mut painted: Vec<u8>) -> Vec<u8> {
     painted
 }
 
-/// Returns the indices of the pixels outside the hole and at most [`RING`] pixels away from it.
+/// Returns the indices of the visible pixels outside the hole and at most [`RING`] pixels away from it.
 fn ring(crop: &Crop) -> Vec<usize> {
     let (width, height) = (crop.width as usize, crop.height as usize);
     // The city-block distance to the nearest pixel of the hole, in two passes.
@@ -236,7 +256,8 @@ fn ring(crop: &Crop) -> Vec<usize> {
         let below = if y + 1 < height { steps[at + width] + 1 } else { usize::MAX };
         steps[at] = steps[at].min(right).min(below);
     }
-    (0..steps.len()).filter(|at| (1..=RING).contains(&steps[*at])).collect()
+    let is_visible = |at: &usize| crop.hidden.as_ref().is_none_or(|hidden| !hidden[*at]);
+    (0..steps.len()).filter(|at| (1..=RING).contains(&steps[*at])).filter(is_visible).collect()
 }
 
 #[cfg(test)]
@@ -335,7 +356,7 @@ mod tests {
     fn crop_of(rgb: Vec<u8>) -> Crop {
         let (side, hole) = (SIDE as u32, (0..SIDE * SIDE).map(in_middle).collect());
         let region = Region { x: 0..side, y: 0..side };
-        Crop { region, width: side, height: side, content: (side, side), rgb, hole }
+        Crop { region, width: side, height: side, content: (side, side), rgb, hole, hidden: None }
     }
 
     /// Returns the mean and the standard deviation of the hole.
@@ -422,6 +443,33 @@ mod tests {
         let mut after = before.clone();
         stitch(&mut after, &mut mask, &crop, crop.rgb.clone(), false).expect("stitched");
         assert!(after == before, "a model that returns its input changes nothing");
+    }
+
+    /// A blue object at the right edge of an orange cutout is about to disappear.
+    #[test]
+    fn transparent_pixels_show_nothing_of_what_disappears() {
+        const ORANGE: [u8; 3] = [240, 140, 20];
+        const BLUE: [u8; 3] = [20, 40, 220];
+        let is_object = |at: usize| (40..64).contains(&(at % 96)) && (40..64).contains(&(at / 96));
+        let places = 0..96 * 96;
+        let color = |at| if is_object(at) { BLUE } else { ORANGE };
+        let cutout = Picture {
+            width: 96,
+            height: 96,
+            rgb: places.clone().flat_map(color).collect(),
+            alpha: Some(places.clone().map(|at| if at % 96 < 64 { 255 } else { 0 }).collect()),
+            gray: false,
+            icc: None,
+        };
+        let mask = Mask::new(96, 96, places.map(is_object).collect()).expect("a mask");
+        let region = Region { x: 0..96, y: 0..96 };
+        let crop = crop(&cutout, &mask.exact(2), &region, FREE).expect("a crop");
+        let hidden = crop.hidden.clone().expect("hidden pixels");
+        for (at, pixel) in crop.rgb.as_chunks::<3>().0.iter().enumerate() {
+            assert_eq!(hidden[at], at % 96 >= 64, "at {at}");
+            assert!(!hidden[at] || pixel[2] <= 128, "{pixel:?} at {at} continues the object");
+        }
+        assert!(ring(&crop).iter().all(|at| !hidden[*at]), "colors are matched on visible pixels");
     }
 
     #[test]

@@ -120,6 +120,18 @@ pub fn halves(side: u32, multiple_of: u32) -> impl Iterator<Item = u32> {
 
 /// Cuts out `region` with `padding` pixels on every side, and more on the right and at the bottom to fill `size`.
 pub fn cut(picture: &Picture, region: &Region, padding: u32, size: TileSize) -> PaddedTile {
+    cut_spreading(picture, region, padding, size, |_, _| true)
+}
+
+/// Like [`cut`]; `spreads` tells of a visible pixel, by its column and row, whether its color spreads into transparent
+/// ones.
+pub fn cut_spreading(
+    picture: &Picture,
+    region: &Region,
+    padding: u32,
+    size: TileSize,
+    spreads: impl Fn(usize, usize) -> bool,
+) -> PaddedTile {
     let (width, height) = size.around(region, padding);
     let left = i64::from(region.x.start) - i64::from(padding);
     let top = i64::from(region.y.start) - i64::from(padding);
@@ -138,7 +150,9 @@ pub fn cut(picture: &Picture, region: &Region, padding: u32, size: TileSize) -> 
                 mirrored(top - i64::from(FILL_RADIUS), height + 2 * FILL_RADIUS, picture.height);
             let mut rgb = gather::<3>(&picture.rgb, picture.width, &columns, &rows);
             let alpha = gather::<1>(own, picture.width, &columns, &rows);
-            alpha::fill(&mut rgb, &alpha, columns.len());
+            alpha::fill(&mut rgb, &alpha, columns.len(), |at| {
+                spreads(columns[at % columns.len()], rows[at / columns.len()])
+            });
             let rgb = crop::<3>(&rgb, columns.len(), FILL_RADIUS as usize);
             let alpha = Alpha::of(crop::<1>(&alpha, columns.len(), FILL_RADIUS as usize));
             PaddedTile { width: width as usize, height: height as usize, rgb, alpha }

@@ -2,7 +2,7 @@
 
 use super::{PaintError, Painter, Painting, Watch};
 use crate::manifest::Exemplar;
-use retouch_pixels::fill::{FillError, Settings, fill};
+use retouch_pixels::fill::{Damaged, FillError, Settings, fill};
 
 /// Fills a hole from the rest of the crop.
 pub struct ExemplarPainter {
@@ -18,14 +18,14 @@ impl ExemplarPainter {
 
 impl Painter for ExemplarPainter {
     fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
-        let Painting { width, height, rgb, hole, seed, .. } = painting;
+        let Painting { width, height, rgb, hole, hidden, seed, .. } = painting;
+        let damaged =
+            Damaged { rgb, width: *width, height: *height, hole, hidden: hidden.as_deref() };
         let settings = Settings { seed: *seed, max_pixels: self.search_pixels };
-        fill(rgb, *width, *height, hole, &settings, &|| watch.is_canceled()).map_err(|error| {
-            match error {
-                FillError::Canceled => PaintError::Canceled,
-                FillError::NothingToCopy => PaintError::NothingLeft,
-                FillError::SizeMismatch { .. } => PaintError::failed(error),
-            }
+        fill(&damaged, &settings, &|| watch.is_canceled()).map_err(|error| match error {
+            FillError::Canceled => PaintError::Canceled,
+            FillError::NothingToCopy => PaintError::NothingLeft,
+            FillError::SizeMismatch { .. } => PaintError::failed(error),
         })
     }
 }
@@ -48,6 +48,7 @@ mod tests {
             height: side as u32,
             rgb: pixels.clone().flat_map(|at| [(at * 7 % 11 * 23) as u8; 3]).collect(),
             hole: pixels.map(|at| at / side % 8 == 3 && at % 8 == 3).collect(),
+            hidden: None,
             mode: FixMode::Restore,
             prompt: String::new(),
             caption: String::new(),

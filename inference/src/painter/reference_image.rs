@@ -1,6 +1,6 @@
 //! The picture that a pipeline sees as its reference: the crop, which may hide what is in the hole.
 
-use retouch_pixels::fill::{FillError, Settings, fill};
+use retouch_pixels::fill::{Damaged, FillError, Settings, fill};
 
 use super::{PaintError, Painting, Watch};
 use crate::manifest::ReferenceHole;
@@ -30,9 +30,10 @@ fn grayed(painting: &Painting) -> Vec<u8> {
 }
 
 fn filled(painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
-    let Painting { width, height, rgb, hole, seed, .. } = painting;
+    let Painting { width, height, rgb, hole, hidden, seed, .. } = painting;
+    let damaged = Damaged { rgb, width: *width, height: *height, hole, hidden: hidden.as_deref() };
     let settings = Settings { seed: *seed, ..Settings::default() };
-    match fill(rgb, *width, *height, hole, &settings, &|| watch.is_canceled()) {
+    match fill(&damaged, &settings, &|| watch.is_canceled()) {
         Ok(filled) => Ok(filled),
         // Without surroundings there is nothing to continue.
         Err(FillError::NothingToCopy) => Ok(grayed(painting)),
@@ -62,6 +63,7 @@ mod tests {
             height: SIDE as u32,
             rgb: pixels.clone().flat_map(|at| if is_square(&at) { RED } else { BLUE }).collect(),
             hole: pixels.map(|at| is_square(&at)).collect(),
+            hidden: None,
             mode: FixMode::Remove,
             prompt: String::new(),
             caption: String::new(),

@@ -26,6 +26,8 @@ pub enum Pixel {
     Known,
     /// A pixel filled earlier: can be compared but not copied.
     Synthesized,
+    /// A transparent pixel, whose color continues the visible ones: can be compared but not copied.
+    Invented,
     /// A pixel to fill.
     Hole,
 }

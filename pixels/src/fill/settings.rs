@@ -15,3 +15,16 @@ impl Default for Settings {
         Self { seed: 0, max_pixels: 1 << 21 }
     }
 }
+
+impl Settings {
+    /// Returns how often a region is halved before it is searched.
+    pub(super) fn halvings(&self, width: usize, height: usize) -> usize {
+        let pixels_at =
+            |halvings: usize| width.div_ceil(1 << halvings) * height.div_ceil(1 << halvings);
+        let mut halvings = 0;
+        while pixels_at(halvings) > self.max_pixels.max(1) {
+            halvings += 1;
+        }
+        halvings
+    }
+}

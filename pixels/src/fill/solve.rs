@@ -41,13 +41,7 @@ const DISTANCE_COST: f32 = 100.0;
 /// [`FillError::Canceled`].
 pub fn solve(scene: &Scene, settings: &Settings, poll: Poll) -> Result<Vec<[u8; 3]>, FillError> {
     let deepest = depth(scene.pixels, scene.width, scene.height).into_iter().fold(0.0, f32::max);
-    let pixels_at = |halvings: usize| {
-        scene.width.div_ceil(1 << halvings) * scene.height.div_ceil(1 << halvings)
-    };
-    let mut shrunk = 0;
-    while pixels_at(shrunk) > settings.max_pixels.max(1) {
-        shrunk += 1;
-    }
+    let shrunk = settings.halvings(scene.width, scene.height);
     let mut levels = vec![Level::new(scene.rgb, scene.width, scene.pixels, shrunk)];
     while let Some(next) = coarser(&levels[levels.len() - 1], deepest, shrunk + levels.len() - 1) {
         levels.push(next);

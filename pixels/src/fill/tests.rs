@@ -9,6 +9,7 @@ use super::*;
 struct Case {
     rgb: Vec<u8>,
     hole: Vec<bool>,
+    hidden: Option<Vec<bool>>,
     width: u32,
     height: u32,
 }
@@ -22,7 +23,7 @@ impl Case {
         let places = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         let rgb = places().flat_map(|(x, y)| color(x, y)).collect();
         let hole = places().map(|(x, y)| hole(x, y)).collect();
-        Self { rgb, hole, width, height }
+        Self { rgb, hole, hidden: None, width, height }
     }
 
     /// Cuts a square out of a photo in `pixels/tests/photos`.
@@ -37,12 +38,17 @@ impl Case {
         Self::new((side, side), |x, y| photo.get_pixel(left + x, top + y).0, hole)
     }
 
+    fn damaged<'a>(&'a self, rgb: &'a [u8]) -> Damaged<'a> {
+        let hidden = self.hidden.as_deref();
+        Damaged { rgb, width: self.width, height: self.height, hole: &self.hole, hidden }
+    }
+
     fn filled_with(&self, settings: &Settings) -> Result<Vec<u8>, FillError> {
         // Hides the original colors.
         let mut rgb = self.rgb.clone();
         let marked = rgb.chunks_exact_mut(3).zip(&self.hole).filter(|(_, hole)| **hole);
         marked.for_each(|(rgb, _)| rgb.copy_from_slice(&[255, 0, 255]));
-        let out = fill(&rgb, self.width, self.height, &self.hole, settings, &|| false)?;
+        let out = fill(&self.damaged(&rgb), settings, &|| false)?;
         assert_eq!(out.len(), rgb.len());
         for ((out, was), hole) in out.chunks_exact(3).zip(rgb.chunks_exact(3)).zip(&self.hole) {
             assert!(*hole || out == was, "a pixel outside the hole changed");
@@ -243,14 +249,43 @@ fn an_empty_hole_changes_nothing_and_a_hole_everywhere_is_an_error() {
         let all = Case::new(size, |x, y| [noise(x, y); 3], |_, _| true);
         assert_eq!(all.filled_with(&Settings::default()), Err(FillError::NothingToCopy));
     }
-    let empty = fill(&[], 0, 0, &[], &Settings::default(), &|| false);
+    let nothing = Damaged { rgb: &[], width: 0, height: 0, hole: &[], hidden: None };
+    let empty = fill(&nothing, &Settings::default(), &|| false);
     assert_eq!(empty, Ok(Vec::new()));
+}
+
+/// A wall with a bump at its right, on transparency; the hole covers the bump. From the transparent pixels around it, the
+/// bump would look like the background.
+#[test]
+fn a_fill_copies_nothing_that_is_transparent() {
+    let is_visible = |x: u32, y: u32| x < 32 || (x < 48 && (34..56).contains(&y));
+    let picture = |x: u32, y: u32| match is_visible(x, y) {
+        true => [180 + noise(x, y) / 4, noise(y, x) / 4, 40],
+        false => [128; 3],
+    };
+    let hole = |x: u32, y: u32| (24..60).contains(&x) && (28..62).contains(&y);
+    let mut case = Case::new((96, 96), picture, hole);
+    let hidden: Vec<bool> = (0..96 * 96).map(|at| !is_visible(at % 96, at / 96)).collect();
+    let gray_pixels = |case: &Case| {
+        let out = case.filled();
+        let pixels = out.as_chunks::<3>().0.iter().enumerate();
+        let is_gray = |[red, green, _]: [u8; 3]| red.saturating_sub(green) < 80;
+        pixels.filter(|(at, pixel)| case.hole[*at] && !hidden[*at] && is_gray(**pixel)).count()
+    };
+    let gray = gray_pixels(&case);
+    assert!(gray > 100, "the case is too easy: {gray} pixels");
+    case.hidden = Some(hidden.clone());
+    assert_eq!(gray_pixels(&case), 0);
+    case.hole = hidden.iter().map(|hidden| !hidden).collect();
+    assert_eq!(case.filled_with(&Settings::default()), Err(FillError::NothingToCopy));
 }
 
 #[test]
 fn lengths_that_do_not_match_are_refused() {
     for (bytes, marks) in [(11, 4), (12, 3), (0, 0)] {
-        let out = fill(&vec![0; bytes], 2, 2, &vec![true; marks], &Settings::default(), &|| false);
+        let (rgb, hole) = (vec![0; bytes], vec![true; marks]);
+        let wrong = Damaged { rgb: &rgb, width: 2, height: 2, hole: &hole, hidden: None };
+        let out = fill(&wrong, &Settings::default(), &|| false);
         assert_eq!(
             out,
             Err(FillError::SizeMismatch { width: 2, height: 2, rgb: bytes, hole: marks })
@@ -268,7 +303,7 @@ fn a_canceled_fill_stops() {
             polls.set(polls.get() + 1);
             polls.get() > until
         };
-        fill(&case.rgb, 120, 120, &case.hole, &Settings::default(), &cancel)
+        fill(&case.damaged(&case.rgb), &Settings::default(), &cancel)
     };
     assert!(run(u32::MAX).is_ok());
     let all = polls.get();

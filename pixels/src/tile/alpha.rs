@@ -35,11 +35,12 @@ impl Alpha {
 }
 
 /// Spreads the colors of visible pixels into transparent ones, ring by ring: each pixel takes the mean of the neighbors
-/// that already have a color.
-pub(super) fn fill(rgb: &mut [u8], alpha: &[u8], width: usize) {
+/// that already have a color. `spreads` tells of a visible pixel, by its index, whether its color spreads.
+pub(super) fn fill(rgb: &mut [u8], alpha: &[u8], width: usize, spreads: impl Fn(usize) -> bool) {
     let height = alpha.len() / width;
-    let mut known: Vec<bool> = alpha.iter().map(|value| *value > 0).collect();
-    let mut unknown: Vec<usize> = (0..alpha.len()).filter(|at| !known[*at]).collect();
+    let mut known: Vec<bool> =
+        alpha.iter().enumerate().map(|(at, value)| *value > 0 && spreads(at)).collect();
+    let mut unknown: Vec<usize> = (0..alpha.len()).filter(|at| alpha[*at] == 0).collect();
     for _ in 0..FILL_RADIUS {
         if unknown.is_empty() || unknown.len() == alpha.len() {
             break;
@@ -114,7 +115,7 @@ mod tests {
         alpha[0] = 1;
         let mut rgb = vec![0; width * 3];
         rgb[..3].copy_from_slice(&[250, 10, 20]);
-        fill(&mut rgb, &alpha, width);
+        fill(&mut rgb, &alpha, width, |_| true);
         for (at, pixel) in rgb.chunks_exact(3).enumerate() {
             let expected = if at <= 8 { [250, 10, 20] } else { [NEUTRAL_GRAY; 3] };
             assert_eq!(pixel, expected, "at {at}");

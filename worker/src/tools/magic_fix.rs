@@ -356,6 +356,7 @@ impl<'a> FixModel<'a> {
                     height: crop.height,
                     rgb: crop.rgb.clone(),
                     hole: crop.hole.clone(),
+                    hidden: crop.hidden.clone(),
                     mode: self.mode,
                     prompt: request.prompt.text().to_owned(),
                     caption: request.prompt.caption(),

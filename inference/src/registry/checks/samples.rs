@@ -72,5 +72,15 @@ fn paint_of((width, height): (u32, u32), mode: FixMode) -> Painting {
         .map(|at| is_middle(at % width, width) && is_middle(at / width, height))
         .collect();
     let prompt = "a red circle".to_owned();
-    Painting { width, height, rgb, hole, mode, prompt: prompt.clone(), caption: prompt, seed: 1 }
+    Painting {
+        width,
+        height,
+        rgb,
+        hole,
+        hidden: None,
+        mode,
+        prompt: prompt.clone(),
+        caption: prompt,
+        seed: 1,
+    }
 }

@@ -29,7 +29,7 @@ const EMPTY_OCTAVE: f32 = 0.3;
 /// Input pixels around a tile for the resize back; more than its filter needs.
 const MARGIN: u32 = Upscale::MARGIN;
 
-/// The largest side of a tile, in input pixels.
+/// Maximum side of a tile, in input pixels.
 const LARGEST_SIDE: u32 = Upscale::LARGEST_AREA;
 
 /// Restores detail in the hole of a crop and as far around it as [`patch::RING`]; the rest may stay as it is. Returns the crop,
@@ -145,7 +145,7 @@ struct Tiles<'a> {
     crop: &'a Crop,
     /// The model's input: the crop, or the crop at half size.
     picture: Arc<Picture>,
-    /// The largest side of a tile, without padding.
+    /// Maximum side of a tile, without padding.
     side: u32,
     padding: u32,
     tile_size: TileSize,
@@ -295,7 +295,15 @@ mod tests {
         let (width, height) = (64, 64);
         let rgb = (0..width * height).flat_map(|at| [samples(at % width, at / width); 3]).collect();
         let region = Region { x: 0..width, y: 0..height };
-        Crop { region, width, height, content: (width, height), rgb, hole: vec![true; 64 * 64] }
+        Crop {
+            region,
+            width,
+            height,
+            content: (width, height),
+            rgb,
+            hole: vec![true; 64 * 64],
+            hidden: None,
+        }
     }
 
     #[test]
@@ -320,7 +328,8 @@ mod tests {
             let columns = (0..width * height).map(|at| wave((at % width) as usize) as u8);
             let rgb = columns.flat_map(|sample| [sample; 3]).collect();
             let hole = vec![true; (width * height) as usize];
-            let soft = Crop { region, width, height, content: (width, height), rgb, hole };
+            let soft =
+                Crop { region, width, height, content: (width, height), rgb, hole, hidden: None };
             assert!(has_empty_octave(&soft));
             let made = clarify(soft, &net, &pixels, u64::MAX, &|_| (), &never).await;
             let (_, made, _) = made.expect("it is clarified");
