@@ -1,4 +1,5 @@
-//! The runs in progress on model threads. The watchdog reads them to notice a run that hangs and a lost device.
+//! The runs in progress on model threads, and the loads of models that gave way. The watchdog reads them to notice one
+//! that hangs, and a lost device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,26 +14,55 @@ pub struct Runs(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The model and the last heartbeat of each run.
-    running: Mutex<HashMap<u64, (String, Instant)>>,
+    running: Mutex<HashMap<u64, Running>>,
     started: AtomicU64,
+    loads: AtomicU64,
     device_lost: OnceLock<String>,
     device_loss: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Running {
+    kind: Kind,
+    model: String,
+    heartbeat: Instant,
+}
+
+/// What a model's thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It runs the model.
+    Run,
+    /// It loads the model again, which gives no heartbeat.
+    Load,
 }
 
 impl Runs {
     /// Records the start of a run of `model`. The run ends when the returned guard is dropped.
     pub fn start(&self, model: &str) -> Run {
         let number = self.0.started.fetch_add(1, Ordering::Relaxed) + 1;
-        self.lock().insert(number, (model.to_owned(), Instant::now()));
+        self.insert(number, Kind::Run, model)
+    }
+
+    /// Records that `model` is being loaded again, until the returned guard is dropped.
+    pub fn start_load(&self, model: &str) -> Run {
+        // Runs are numbered from 1, without gaps.
+        let number = u64::MAX - self.0.loads.fetch_add(1, Ordering::Relaxed);
+        self.insert(number, Kind::Load, model)
+    }
+
+    fn insert(&self, number: u64, kind: Kind, model: &str) -> Run {
+        let running = Running { kind, model: model.to_owned(), heartbeat: Instant::now() };
+        self.lock().insert(number, running);
         Run { runs: self.clone(), number }
     }
 
-    /// Returns the model of the run whose last heartbeat is oldest, and the time since then.
-    pub fn longest_silent(&self) -> Option<(String, Duration)> {
+    /// Returns the model of the run, or the load, whose last heartbeat is oldest, and the time since then.
+    pub fn longest_silent(&self, kind: Kind) -> Option<(String, Duration)> {
         let running = self.lock();
-        let (model, since) = running.values().min_by_key(|(_, since)| *since)?;
-        Some((model.clone(), since.elapsed()))
+        let of_kind = running.values().filter(|running| running.kind == kind);
+        let Running { model, heartbeat, .. } = of_kind.min_by_key(|running| running.heartbeat)?;
+        Some((model.clone(), heartbeat.elapsed()))
     }
 
     /// Marks the device as lost for this process. Only the first reason is kept.
@@ -51,12 +81,12 @@ impl Runs {
         self.0.device_loss.cancelled().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (String, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Running>> {
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One run of a model, in progress until this is dropped.
+/// One run or load of a model, in progress until this is dropped.
 #[derive(Debug)]
 pub struct Run {
     runs: Runs,
@@ -71,8 +101,8 @@ impl Run {
 
     /// Records that the run still makes progress. Runs of many steps call this after each.
     pub fn heartbeat(&self) {
-        if let Some((_, since)) = self.runs.lock().get_mut(&self.number) {
-            *since = Instant::now();
+        if let Some(running) = self.runs.lock().get_mut(&self.number) {
+            running.heartbeat = Instant::now();
         }
     }
 }
@@ -82,7 +112,7 @@ impl Drop for Run {
         let run = self.runs.lock().remove(&self.number);
         // Before the callers hear of it: their run may be the cause.
         if std::thread::panicking() {
-            let (model, _) = run.unwrap_or_else(|| (String::new(), Instant::now()));
+            let model = run.map_or_else(String::new, |run| run.model);
             self.runs.set_device_lost(&format!("a run of model {model} panicked"));
         }
     }
@@ -95,17 +125,20 @@ mod tests {
     #[test]
     fn the_run_with_the_oldest_heartbeat_is_found() {
         let runs = Runs::default();
-        assert_eq!(runs.longest_silent(), None);
+        assert_eq!(runs.longest_silent(Kind::Run), None);
         let first = runs.start("first");
         std::thread::sleep(Duration::from_millis(5));
         let second = runs.start("second");
-        assert_eq!(runs.longest_silent().unwrap().0, "first");
+        assert_eq!(runs.longest_silent(Kind::Run).unwrap().0, "first");
         first.heartbeat();
-        assert_eq!(runs.longest_silent().unwrap().0, "second");
+        assert_eq!(runs.longest_silent(Kind::Run).unwrap().0, "second");
         drop(second);
-        assert_eq!(runs.longest_silent().unwrap().0, "first");
-        drop(first);
-        assert_eq!(runs.longest_silent(), None);
+        assert_eq!(runs.longest_silent(Kind::Run).unwrap().0, "first");
+        let load = runs.start_load("third");
+        assert_eq!(runs.longest_silent(Kind::Load).unwrap().0, "third");
+        drop((first, load));
+        assert_eq!(runs.longest_silent(Kind::Load), None);
+        assert_eq!(runs.longest_silent(Kind::Run), None);
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
-//! Ends the process if a run hangs. A run that hangs in a driver cannot be canceled; the restarted process or another
-//! worker repeats its jobs.
+//! Ends the process if a run or a load hangs. A call that hangs in a driver cannot be canceled; the restarted process or
+//! another worker repeats its jobs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,15 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use retouch_inference::runs::Runs;
+use retouch_inference::runs::{Kind, Runs};
 
 /// The exit status of a process that hangs or lost its device and should be restarted (`EX_SOFTWARE`).
 pub const EXIT_HUNG: i32 = 70;
 
 /// The time between checks.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How long loading a model again may take, if that is more than a run may be silent: files may be large, and disks slow.
+const LOAD_TIMEOUT: Duration = Duration::from_mins(10);
 /// An older health file means that its process is gone or hangs.
 const MAX_AGE: Duration = Duration::from_secs(20);
 /// How long the device's libraries may take to exit before the process aborts.
@@ -66,7 +68,7 @@ impl Watchdog {
         loop {
             std::thread::sleep(INTERVAL);
             let now = started.elapsed();
-            let longest = self.runs.longest_silent();
+            let longest = self.runs.longest_silent(Kind::Run);
             if let Some((model, since)) = &longest
                 && *since > self.stall_timeout
             {
@@ -74,6 +76,11 @@ impl Watchdog {
                     "Model {model} has made no progress for {} s (RETOUCH_STALL_SECS)",
                     since.as_secs()
                 ));
+            }
+            if let Some((model, since)) = self.runs.longest_silent(Kind::Load)
+                && since > self.stall_timeout.max(LOAD_TIMEOUT)
+            {
+                end(&format!("Model {model} has been loading for {} s", since.as_secs()));
             }
             let silent =
                 now.saturating_sub(Duration::from_millis(responded.load(Ordering::Relaxed)));

@@ -1,4 +1,4 @@
-//! Where a loaded model lives: its share of the memory of all models, and how to load it again after it gave way.
+//! The memory of a loaded model: its part of the memory of all models, and how to load it again after it gave way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +17,12 @@ use crate::manifest::{Manifest, Task};
 use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
 use crate::session::{Runtime, SessionError};
 
-/// The share of the limit that a model may take for batches. The rest is for other models.
+/// With its batches, a model may take at most `1 / BATCHES_SHARE` of the limit. The rest is for other models.
 const BATCHES_SHARE: u64 = 2;
-/// The most that a measurement may count for, in estimates. Runs of other models are measured too, but the activations of
-/// an honest net can take ten times its files.
+/// A measurement counts for at most this many times the estimate. It includes runs of other models, but the activations
+/// of an honest net can take ten times its files.
 const MOST_ESTIMATES: u64 = 16;
-/// A measurement up to here counts whatever the estimate: a net of a few megabytes may work on large pictures.
+/// A measurement up to this many bytes always counts in full: a net of a few megabytes may work on large pictures.
 const ALWAYS_CREDIBLE: u64 = 1 << 30;
 
 /// A model's share of the memory, with what it takes to load it again.
@@ -291,6 +291,8 @@ impl Residence {
         }
         let memory = self.runtime.memory().clone();
         let load = memory.begin_load(false);
+        // Not while it waits for memory: others may hold that for long.
+        let watched = self.runtime.runs().start_load(&self.manifest.name);
         let started = Instant::now();
         let mut opened = self
             .runtime
@@ -301,7 +303,7 @@ impl Residence {
             let reason = reason.clone();
             opened = self.open_without_engine(&reason);
         }
-        drop(load);
+        drop((load, watched));
         let name = &self.manifest.name;
         match opened {
             Ok(opened) => {
