@@ -66,13 +66,13 @@ impl LoadStep {
             | Self::Open
             | Self::Precision
             | Self::Batch
-            | Self::WarmUp => true,
+            | Self::WarmUp
+            | Self::Golden => true,
             Self::Bindings
             | Self::Manifest
             | Self::Files
             | Self::Contract
             | Self::Placement
-            | Self::Golden
             | Self::Tiling => false,
         }
     }
