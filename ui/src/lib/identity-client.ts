@@ -1,11 +1,24 @@
-import { UserManager, WebStorageStateStore } from 'oidc-client-ts';
+import { type INavigator, UserManager, type UserManagerSettings, WebStorageStateStore } from 'oidc-client-ts';
 import type { Identity } from './api-types';
+import { leavePage } from './leave-page';
 import { paths } from './paths';
+
+/** Ends its wait if the browser stays on this page. The library's own would wait forever. */
+const navigator: INavigator = {
+  prepare: async () => ({
+    navigate: async ({ url }) => {
+      await leavePage(url);
+      return { url };
+    },
+    close: () => {},
+  }),
+  callback: async () => {},
+};
 
 /** Creates the client of the identity provider. Only `session.ts` imports this file, and loads it on demand. */
 export function createIdentityClient(identity: Identity): UserManager {
   const { origin } = window.location;
-  return new UserManager({
+  const settings: UserManagerSettings = {
     authority: identity.issuer,
     client_id: identity.clientId,
     scope: identity.scope,
@@ -20,5 +33,6 @@ export function createIdentityClient(identity: Identity): UserManager {
     userStore: new WebStorageStateStore({ store: window.localStorage }),
     // A call that never ends would keep the other tabs waiting for their turn to renew.
     requestTimeoutInSeconds: 10,
-  });
+  };
+  return new UserManager(settings, navigator);
 }
