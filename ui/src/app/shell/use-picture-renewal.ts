@@ -2,18 +2,50 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { renewPictureUrl } from '@/lib/picture-urls';
 
-/** Asks the API again for a picture that cannot be loaded: its URL may have expired. */
+/** The waits before a picture whose URL is still valid is loaded again, as after a failure of the network. */
+const RETRY_AFTER_MS = [2_000, 10_000, 30_000, 120_000];
+
+/**
+ * Looks after pictures that cannot be loaded. Asks the API for a new URL, because the old one may have expired, and
+ * otherwise loads the picture again a little later, or as soon as the browser is online.
+ */
 export function usePictureRenewal() {
   const queryClient = useQueryClient();
   useEffect(() => {
-    const renew = ({ target }: Event) => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const attempts = new WeakMap<HTMLImageElement, { url: string; count: number }>();
+    const renew = async ({ target }: Event) => {
       if (!(target instanceof HTMLImageElement)) return;
-      const { origin, pathname } = new URL(target.src, window.location.origin);
+      const { src } = target;
+      const { origin, pathname } = new URL(src, window.location.origin);
       if (origin !== window.location.origin || !pathname.startsWith('/api/files/')) return;
-      void renewPictureUrl(queryClient, target.src);
+      const before = attempts.get(target);
+      const count = before?.url === src ? before.count : 0;
+      attempts.set(target, { url: src, count: count + 1 });
+      await renewPictureUrl(queryClient, src).catch(() => null);
+      await pause(RETRY_AFTER_MS[count], signal);
+      // With a new URL, the page has loaded it. Setting the same one starts another request.
+      if (!signal.aborted && count < RETRY_AFTER_MS.length && target.isConnected && target.src === src)
+        target.src = src;
     };
     // Errors of pictures do not bubble, but they are captured.
-    window.addEventListener('error', renew, true);
-    return () => window.removeEventListener('error', renew, true);
+    window.addEventListener('error', renew, { capture: true, signal });
+    return () => stop.abort();
   }, [queryClient]);
+}
+
+/** Waits for a time, or until the browser is online again. */
+function pause(milliseconds: number | undefined, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = new AbortController();
+    const end = () => {
+      clearTimeout(timer);
+      over.abort();
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    window.addEventListener('online', end, { signal: over.signal });
+    signal.addEventListener('abort', end, { signal: over.signal });
+  });
 }
