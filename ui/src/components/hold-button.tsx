@@ -34,7 +34,9 @@ export function HoldButton({ name, isOn, onHold, className, children }: HoldButt
   }
 
   function click() {
-    if (!endsPress.current) onHold(!isOn);
+    // A held Enter key clicks again and again.
+    const isHeld = pressedAt.current !== null;
+    if (!endsPress.current && !isHeld) onHold(!isOn);
     endsPress.current = false;
   }
 
