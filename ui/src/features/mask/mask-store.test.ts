@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { clearUserData } from '@/lib/sign-out-cleanup';
 import { draftActions, dropRun, useMaskStore } from './mask-store';
 
@@ -16,4 +16,17 @@ test('no prompt outlasts a sign-out', () => {
   draftActions('a').setPrompt('remove my brother');
   clearUserData();
   expect(useMaskStore.getState().drafts).toEqual({});
+});
+
+test('when the storage of the tab is full, the newest drafts are kept', () => {
+  const limit = 1_000;
+  const write = Storage.prototype.setItem;
+  vi.spyOn(Storage.prototype, 'setItem').mockImplementation(function (this: Storage, key, value) {
+    if (value.length > limit) throw new DOMException('full', 'QuotaExceededError');
+    write.call(this, key, value);
+  });
+  for (const picture of ['a', 'b', 'c', 'd']) draftActions(picture).setPrompt(picture.repeat(300));
+  window.dispatchEvent(new Event('pagehide'));
+  const stored = JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? 'null');
+  expect(Object.keys(stored.state.drafts)).toEqual(['c', 'd']);
 });

@@ -1,5 +1,5 @@
 import { create } from 'zustand';
-import { type PersistStorage, persist } from 'zustand/middleware';
+import { type PersistStorage, persist, type StorageValue } from 'zustand/middleware';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { add, emptyHistory, type History, type Mark, redo, type Stroke, undo } from './marks';
 
@@ -88,7 +88,7 @@ export function continueDraft(picture: string, result: PlaceOfResult) {
   }));
 }
 
-/** A run came to nothing: its mask, perhaps of a picture that Undo has left, is still the one being drawn. */
+/** After a run that produced nothing, its mask is editable again, even if Undo has since moved to another picture. */
 export function dropRun(jobId: string) {
   for (const [picture, { run }] of Object.entries(useMaskStore.getState().drafts)) {
     if (run?.jobId === jobId) draftActions(picture).dropRun();
@@ -115,18 +115,26 @@ export function draftActions(picture: string) {
     /** Records the run that was started with the first marks. Later ones came while it was being sent. */
     setRun: (jobId: string, marks: number) =>
       update(({ done }) => ({ isSubmitted: done.length <= marks, run: { jobId, marks } })),
-    /** Its run came to nothing. */
+    /** Its run produced nothing. */
     dropRun: () => update(() => ({ isSubmitted: false, run: undefined })),
     /** Undo has come back to this picture: its mask can be changed again. */
     comeBack: (next: PlaceOfResult) => update(() => ({ isSubmitted: false, next })),
   };
 }
 
+/** Returns the newer half of the drafts; null if there is only one. */
+function newerDrafts(stored: StorageValue<MaskStore>): StorageValue<MaskStore> | null {
+  const drafts = Object.entries(stored.state.drafts);
+  if (drafts.length < 2) return null;
+  const newer = Object.fromEntries(drafts.slice(Math.ceil(drafts.length / 2)));
+  return { ...stored, state: { ...stored.state, drafts: newer } };
+}
+
 /**
  * The session storage of the tab: it survives a reload and ends with the tab. Writes are delayed, so that typing does
  * not serialize long masks with every letter, and flushed when the user leaves the page.
  */
-function tabStorage<T>(): PersistStorage<T> {
+function tabStorage(): PersistStorage<MaskStore> {
   let pending: (() => void) | null = null;
   let timer: ReturnType<typeof setTimeout>;
   const flush = () => {
@@ -149,10 +157,13 @@ function tabStorage<T>(): PersistStorage<T> {
       clearTimeout(timer);
       timer = setTimeout(flush, WRITE_DELAY_MS);
       pending = () => {
-        try {
-          sessionStorage.setItem(name, JSON.stringify(value));
-        } catch {
-          // Storage is full or blocked: the draft lasts as long as the page.
+        // Selections in large images take megabytes, and a tab has five.
+        for (let some: typeof value | null = value; some; some = newerDrafts(some)) {
+          try {
+            return sessionStorage.setItem(name, JSON.stringify(some));
+          } catch {
+            // Storage is full or blocked. What does not fit lasts as long as the page.
+          }
         }
       };
     },
