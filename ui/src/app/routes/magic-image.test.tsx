@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -431,6 +431,47 @@ describe('click to select', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
     expect(screen.getByRole('status')).toBeEmptyDOMElement();
     expect((await mask()).textContent).toBe('paint');
+  });
+
+  test('a run waits for the selection on its way', async () => {
+    const api = await ready();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    server.use(
+      http.post('*/api/images/:id/select', async () => {
+        await held;
+        return new HttpResponse(new Blob(), { headers: { 'Content-Type': 'image/png' } });
+      }),
+    );
+    await draw();
+    await userEvent.type(await field(), 'remove it');
+    await tool();
+    await clickAt(100, 50);
+    const button = await screen.findByRole('button', { name: 'Selecting…' });
+    fireEvent.click(button);
+    fireEvent.keyDown(await field(), { key: 'Enter', ctrlKey: true });
+    answer();
+    await userEvent.click(await enabledRunButton());
+    await screen.findByRole('img', { name: 'Result 1' });
+    expect(api.prompts).toEqual(['remove it']);
+    await waitFor(async () => expect((await mask()).textContent).toBe(''));
+    expect(useMaskStore.getState().drafts['image-1']?.done).toHaveLength(2);
+  });
+
+  test('a run does not wait for a connection that is dead', async () => {
+    await ready();
+    server.use(http.post('*/api/images/:id/select', () => new Promise<never>(() => {})));
+    await tool();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    fireEvent.click(screen.getByRole('button', { name: 'Select subject' }));
+    expect(screen.getByRole('button', { name: 'Selecting…' })).toBeDisabled();
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    vi.useRealTimers();
+    expect(await enabledRunButton()).toBeVisible();
+    expect(await screen.findByText('Failed to select, please try again')).toBeVisible();
   });
 
   test('says in words why nothing was selected', async () => {

@@ -9,7 +9,7 @@ import { magicFix } from '@/features/catalog/magic-fix';
 import { isDrawn, shapesOf } from '@/features/mask/marks';
 import { MaskEditor } from '@/features/mask/mask-editor';
 import { maskFile } from '@/features/mask/mask-file';
-import { draftActions, dropRun, useDraft } from '@/features/mask/mask-store';
+import { draftActions, dropRun, useDraft, useMaskStore } from '@/features/mask/mask-store';
 import { reachPixels } from '@/features/mask/reach';
 import { useResults } from '@/features/results/get-results';
 import { MadeFromLink } from '@/features/results/made-from-link';
@@ -49,6 +49,7 @@ function Editor({ image }: { image: Image }) {
   const draft = useMemo(() => draftActions(picture.key), [picture.key]);
   const { done, prompt, isExact: chosenExact } = useDraft(picture.key);
   const shapes = useMemo(() => shapesOf(done), [done]);
+  const isSelecting = useMaskStore(({ selection }) => selection !== null);
   const [isPreparing, setPreparing] = useState(false);
   const results = useRef<HTMLElement>(null);
   const promptField = useRef<{ focus: () => void }>(null);
@@ -73,7 +74,9 @@ function Editor({ image }: { image: Image }) {
   const isExact = chosenExact ?? rule?.exactByDefault ?? false;
   const reach = rule ? reachPixels(rule, image) : null;
   const isOversize = isTooBig(image, limits.maxDimension);
-  const isBlocked = stage.isLoading || run.isBusy || isPreparing || isOversize || !offer?.available;
+  // A run without the selection on its way would be paid for half of what was meant.
+  const isBusy = isSelecting || isPreparing || run.starting !== null;
+  const isBlocked = stage.isLoading || run.isBusy || isBusy || isOversize || !offer?.available;
   const selected = list.data?.find(({ imageId }) => imageId === selectedId) ?? list.data?.[0];
 
   function focusPrompt() {
@@ -155,14 +158,9 @@ function Editor({ image }: { image: Image }) {
           className="grid gap-4 lg:tall:sticky lg:tall:bottom-0 lg:tall:z-10 lg:tall:border-t lg:tall:border-line lg:tall:bg-canvas lg:tall:py-3"
         >
           <div className="grid gap-1.5">
-            <Button
-              size="lg"
-              disabled={isBlocked}
-              isBusy={isPreparing || run.starting !== null}
-              onClick={start}
-            >
+            <Button size="lg" disabled={isBlocked} isBusy={isBusy} onClick={start}>
               <Icon name="magic" />
-              {t('Magic Fix')}
+              {isSelecting ? t('Selecting…') : t('Magic Fix')}
             </Button>
             <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
           </div>

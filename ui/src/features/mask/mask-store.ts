@@ -1,7 +1,7 @@
 import { create } from 'zustand';
 import { type PersistStorage, persist, type StorageValue } from 'zustand/middleware';
 import { onSignOut } from '@/lib/sign-out-cleanup';
-import { add, emptyHistory, type History, type Mark, redo, type Stroke, undo } from './marks';
+import { add, type Clicks, emptyHistory, type History, type Mark, redo, type Stroke, undo } from './marks';
 
 export const brushSizes = [10, 20, 30] as const;
 type BrushSize = (typeof brushSizes)[number];
@@ -24,11 +24,16 @@ type Draft = History & {
 /** A result, and the image whose results it is among. */
 export type PlaceOfResult = { imageId: string; resultId: string };
 
+/** A selection on its way: its clicks, and how it will change the mask. */
+export type Selection = { clicks: Clicks; erases?: boolean; refines?: boolean; request: AbortController };
+
 type MaskStore = {
   brushSize: BrushSize;
   brush: Brush;
   /** A click of the select tool takes away instead of adding. */
   takesAway: boolean;
+  /** What the shown picture's mask still waits for. */
+  selection: Selection | null;
   /** By picture, which is an image or a result; the most recently changed last. */
   drafts: Record<string, Draft>;
 };
@@ -39,7 +44,13 @@ const WRITE_DELAY_MS = 250;
 
 const emptyDraft: Draft = { ...emptyHistory, prompt: '', isSubmitted: false };
 
-const emptyStore: MaskStore = { brushSize: 20, brush: 'paint', takesAway: false, drafts: {} };
+const emptyStore: MaskStore = {
+  brushSize: 20,
+  brush: 'paint',
+  takesAway: false,
+  selection: null,
+  drafts: {},
+};
 
 export const useMaskStore = create<MaskStore>()(
   persist((): MaskStore => emptyStore, {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import { type Point, toImage } from '@/components/pan-zoom/view';
 import { ApiError } from '@/lib/api-client';
@@ -9,53 +9,43 @@ import { t } from '@/lib/translate';
 import type { EditedPicture } from './edited-picture';
 import type { Picked } from './gestures';
 import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
-import { useMaskStore } from './mask-store';
+import { type Selection, useMaskStore } from './mask-store';
 import { selectArea } from './select-area';
 
-/** The clicks, and how their selection changes the mask. */
-type Step = { clicks: Clicks; erases?: boolean; refines?: boolean };
-type Pending = Step & { request: AbortController };
+type Step = Omit<Selection, 'request'>;
+
+/** The API answers within 10 seconds. A run waits for the selection, so a dead connection must not keep it. */
+const MAX_ANSWER_MS = 30_000;
 
 /** Selects what somebody clicks on, and marks it. */
 export function useSelect(image: EditedPicture, control: ViewControl, mark: (area: Area) => void) {
-  // Also outside React, because the gestures are created once: a click must see the one before it.
-  const latest = useRef<Pending | null>(null);
-  const [pending, setPending] = useState<Pending | null>(null);
-
-  function setLatest(next: Pending | null) {
-    latest.current = next;
-    setPending(next);
-  }
+  const pending = useMaskStore(({ selection }) => selection);
 
   // Leaving the picture ends the wait.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each picture.
-  useEffect(
-    () => () => {
-      latest.current?.request.abort();
-      latest.current = null;
-      setPending(null);
-    },
-    [image.key],
-  );
+  useEffect(() => () => void cancel(), [image.key]);
 
   async function send(step: Step) {
     // It contains the clicks of the request before.
-    latest.current?.request.abort();
-    const own: Pending = { ...step, request: new AbortController() };
+    cancel();
+    const own: Selection = { ...step, request: new AbortController() };
+    const limit = setTimeout(() => own.request.abort(), MAX_ANSWER_MS);
     setLatest(own);
     try {
       const { spans } = await selectArea(image, step.clicks, own.request.signal);
-      if (latest.current === own) mark(areaOf(step, spans));
+      if (latest() === own) mark(areaOf(step, spans));
     } catch (error) {
-      if (latest.current === own) notifyError(reasonOf(error));
+      if (latest() === own) notifyError(reasonOf(error));
     } finally {
-      if (latest.current === own) setLatest(null);
+      clearTimeout(limit);
+      if (latest() === own) setLatest(null);
     }
   }
 
   /** Clicks of the selection that is on its way or was made last; null if the next click starts a new one. */
   function current(): Step | null {
-    if (latest.current) return latest.current.erases ? null : latest.current;
+    const onItsWay = latest();
+    if (onItsWay) return onItsWay.erases ? null : onItsWay;
     const clicks = shownClicks(image.key);
     return clicks && { clicks, refines: true };
   }
@@ -90,15 +80,22 @@ export function useSelect(image: EditedPicture, control: ViewControl, mark: (are
     pick,
     selectSubject: () => send({ clicks: { positive: [], negative: [], subject: true } }),
     /** Gives up the selection on its way. Returns false if there is none. */
-    cancel: () => {
-      const isPending = latest.current !== null;
-      latest.current?.request.abort();
-      setLatest(null);
-      return isPending;
-    },
+    cancel,
     pending: pending?.clicks ?? null,
     isSelecting: pending !== null,
   };
+}
+
+/** The gestures are created once: a click must see the one before it. */
+const latest = () => useMaskStore.getState().selection;
+const setLatest = (selection: Selection | null) => useMaskStore.setState({ selection });
+
+function cancel(): boolean {
+  const onItsWay = latest();
+  if (!onItsWay) return false;
+  onItsWay.request.abort();
+  setLatest(null);
+  return true;
 }
 
 /** The clicks of the last mark, unless a run was started with it. */
