@@ -186,6 +186,8 @@ mod tests {
             ("Remove the cup and replace it with a flower", "a flower"),
             ("Remove the cup and put a flower there", "a flower"),
             ("erase him and add a red circle instead", "a red circle"),
+            ("erase him and make sure to place a red circle there", "a red circle"),
+            ("make sure you add a hat", "a hat"),
             ("remove the salt and pepper", "remove the salt and pepper"),
             ("replace the cup with a vase with red roses", "a vase with red roses"),
             ("replace the man with the hat with a tree", "a tree"),

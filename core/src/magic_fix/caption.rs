@@ -26,7 +26,7 @@ pub(super) fn caption_of(text: &str) -> String {
     }
     let requests = (first + 1..lower.len())
         .filter(|at| starts.contains(at) || ENGLISH.joints.contains(&lower[*at].as_str()))
-        .map(|at| at..at + lower[at..].iter().take_while(|word| ENGLISH.is_filler(word)).count());
+        .map(|at| at..at + ENGLISH.introduction(&lower[at..]));
     let begins = |at: usize, verbs: &[&str]| ENGLISH.leading(&lower[at..], verbs).is_some();
     let paints = begins(first, &ADD) || begins(first, ENGLISH.change);
     // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there", "remove the sky and make it
@@ -102,7 +102,7 @@ fn drop_thanks(clauses: &mut Vec<Vec<&str>>) {
 
 /// Returns the number of courtesies at the beginning; 0 if the prompt consists of nothing else.
 fn courtesies(words: &[String]) -> usize {
-    let polite = words.iter().take_while(|word| ENGLISH.courtesy.contains(&word.as_str())).count();
+    let polite = ENGLISH.introduction(words);
     if polite == words.len() { 0 } else { polite }
 }
 

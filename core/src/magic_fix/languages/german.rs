@@ -16,8 +16,23 @@ pub(super) fn infinitive(part: &[String]) -> Option<Verb> {
     if before.last().is_some_and(is_noun) || !last.ends_with('n') {
         return None;
     }
-    let (act, _) = LISTS.iter().find(|(_, list)| list(&GERMAN).contains(&last.as_str()))?;
+    let infinitive = without_zu(last);
+    let is_verb = |list: &[&str]| list.contains(&last.as_str()) || list.contains(&&*infinitive);
+    let (act, _) = LISTS.iter().find(|(_, list)| is_verb(list(&GERMAN)))?;
     Some(Verb { act: *act, length: 0, is_last: true })
+}
+
+/// Returns a verb in two parts without the "zu" between them: "hinzufuegen" of "hinzuzufuegen".
+fn without_zu(verb: &str) -> String {
+    verb.replacen("zu", "", 1)
+}
+
+/// Recognizes "ohne das Gesicht zu verändern" and "ohne etwas hinzuzufügen".
+pub(super) fn is_condition(part: &[String]) -> bool {
+    let [without, .., before, last] = part else { return false };
+    let has_zu =
+        |list: &[&str]| !list.contains(&last.as_str()) && list.contains(&&*without_zu(last));
+    without == "ohne" && (before == "zu" || LISTS.iter().any(|(_, list)| has_zu(list(&GERMAN))))
 }
 
 /// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder

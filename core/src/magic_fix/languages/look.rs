@@ -52,8 +52,5 @@ pub(super) fn is_look(verb: &Verb, words: &[String]) -> bool {
         let is_look = |at: usize| language.natural.contains(&object[at].as_str()) && is_end(at + 1);
         is_verbs && (0..object.len()).any(is_look) && !has(language.articles)
     };
-    // "Make sure the wall looks good", but not "make sure to add a dog".
-    let is_check =
-        has(&["sure"]) && !LANGUAGES.iter().any(|language| contains(object, language.add));
-    is_check || contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
+    contains(object, &LIKE_BEFORE) || LANGUAGES.iter().any(is_natural) && !has(&NEW)
 }

@@ -7,7 +7,7 @@ use super::german::{self, is_negated};
 use super::look::is_look;
 use super::romance;
 use super::verb::Verb;
-use super::vocabulary::{ENGLISH, LANGUAGES, PORTUGUESE, SPANISH};
+use super::vocabulary::{ENGLISH, GERMAN, LANGUAGES, PORTUGUESE, SPANISH};
 use super::words::{LISTS, Words};
 use crate::magic_fix::mode::{Act, Object, Request, decide};
 use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
@@ -94,6 +94,9 @@ fn is_preface(requests: &[Phrase], plain: &str) -> bool {
 /// Returns true if a part wants something in the place of what another removes, but not for "don't replace it", "replace it
 /// with the background" and "now remove the woman instead".
 fn replaces(part: &[String]) -> bool {
+    // "Und sorge dafür, dass es natürlich aussieht" replaces nothing.
+    let joints = part.iter().take_while(|word| GERMAN.is_filler(word)).count();
+    let part = lead_in(&part[joints..]).map_or(part, |length| &part[joints + length..]);
     let has = |list: &[&str]| part.iter().any(|word| list.contains(&word.as_str()));
     let is_other_removal = || {
         part.last().is_some_and(|word| word == "instead")
@@ -182,7 +185,9 @@ fn parts_of(plain: &str) -> Vec<Vec<String>> {
         let words = split(clause);
         for (at, word) in words.iter().enumerate() {
             let joins = LANGUAGES.iter().any(|words| words.joints.contains(&word.as_str()));
-            if joins && !begins_with_detail(&words[at..]) {
+            // "Sorge dafür, dass es natürlich aussieht" joins nothing.
+            let is_inside = at > 0 && lead_in(&words[at - 1..]) > Some(1);
+            if joins && !is_inside && !begins_with_detail(&words[at..]) {
                 parts.push(vec![]);
             }
             parts.last_mut().expect("a part").push(word.clone());
@@ -200,17 +205,26 @@ fn begins_with_detail(words: &[String]) -> bool {
     is_look(words) || LANGUAGES.iter().any(|language| leading(words, language.detail).is_some())
 }
 
-/// Returns a part without joining words, courtesies and numbers at both ends.
+/// Returns a part without joining words, courtesies and numbers at both ends, and without what introduces its request.
 fn bare(part: &[String]) -> &[String] {
     let is_filler = |word: &String| {
         let is_number = word.bytes().all(|letter| letter.is_ascii_digit());
         is_number || LANGUAGES.iter().any(|language| language.is_filler(word))
     };
     let is_start = |at: &usize| !is_filler(&part[*at]) || begins_with_detail(&part[*at..]);
-    let polite = leading(part, &["is it possible to", "would it be possible to"]).unwrap_or(0);
-    let start = (polite..part.len()).find(is_start).unwrap_or(part.len());
+    let start_after = |from: usize| (from..part.len()).find(is_start).unwrap_or(part.len());
+    let mut start = start_after(0);
+    // "Make sure you don't forget to (add a dog)" has two.
+    while let Some(length) = lead_in(&part[start..]) {
+        start = start_after(start + length);
+    }
     let end = part.len() - part[start..].iter().rev().take_while(|word| is_filler(word)).count();
     &part[start..end]
+}
+
+/// Returns the length of the words that introduce a request.
+fn lead_in(words: &[String]) -> Option<usize> {
+    LANGUAGES.iter().filter_map(|language| language.leading(words, language.lead_ins)).max()
 }
 
 /// Returns the verb of a part. `follows_without` says whether an earlier part begins with a "without", so that "with" adds a
@@ -243,10 +257,14 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     special.or_else(only).or_else(first).or_else(|| german::infinitive(part))
 }
 
-/// Recognizes "enlève pas la voiture", which negates without a word before the verb.
+/// Recognizes "enlève pas la voiture" and "add no new objects", which negate without a word before the verb.
 fn denies(part: &[String]) -> bool {
-    part.get(1)
-        .is_some_and(|word| ["pas", "jamais", "rien", "nada", "nothing"].contains(&word.as_str()))
+    // "No" is also a Portuguese "in the": "coloque no céu".
+    let adds = || ["add", "insert", "put", "place", "include"].contains(&part[0].as_str());
+    part.get(1).is_some_and(|word| {
+        ["pas", "jamais", "rien", "nada", "nothing"].contains(&word.as_str())
+            || word == "no" && adds()
+    })
 }
 
 /// Recognizes "without changing her face", "ohne das Gesicht zu verändern" and "sem alterar o fundo", but neither "without the
@@ -261,8 +279,7 @@ fn is_condition(part: &[String]) -> bool {
     match without.as_str() {
         "without" => ends(&["ing"]) && is_before(&ENGLISH, "anything"),
         "sem" => ends(&["ar", "er", "ir"]) && is_before(&PORTUGUESE, "nada"),
-        "ohne" => part.iter().rev().nth(1).is_some_and(|word| word == "zu"),
-        _ => false,
+        _ => german::is_condition(part),
     }
 }
 

@@ -80,6 +80,10 @@ fn split_after_verbs(clause: &str) -> Vec<&str> {
 }
 
 fn japanese_request(part: &str) -> Option<Request> {
+    // "何も追加しないようにして" asks for nothing.
+    if part.ends_with("ないようにして") {
+        return None;
+    }
     let (act, object) = LISTS.iter().find_map(|(act, list)| {
         let objects = list(&JAPANESE).iter().filter_map(|verb| part.strip_suffix(verb));
         Some((*act, objects.min_by_key(|object| object.len())?))

@@ -10,6 +10,8 @@ type Choice = fn(&Words) -> List;
 pub struct Words {
     /// Courtesies, greetings and adverbs, which are ignored at the beginning and the end of a clause.
     pub courtesy: List,
+    /// What introduces a request that is to be carried out: "make sure (to)".
+    pub lead_ins: List,
     /// Words that join a second request to the first.
     pub joints: List,
     /// Words before a thing: articles, demonstratives, possessives, "all".
@@ -71,6 +73,14 @@ impl Words {
             length += 1;
         }
         Some(length)
+    }
+
+    /// Returns the number of words before a request: "and make sure to (add a dog)".
+    pub fn introduction(&self, clause: &[String]) -> usize {
+        let fillers = |words: &[String]| words.iter().take_while(|w| self.is_filler(w)).count();
+        let start = fillers(clause);
+        let lead_in = self.leading(&clause[start..], self.lead_ins);
+        lead_in.map_or(start, |length| start + length + fillers(&clause[start + length..]))
     }
 
     /// Returns true if a word is ignored at the ends of a clause.

@@ -216,6 +216,49 @@ fn romance_paintings_have_the_forms_of_removals() {
 }
 
 #[test]
+fn what_a_prompt_makes_sure_of_is_a_request_unless_it_is_negated() {
+    assert_modes(&[
+        ("Remove the man and make sure you don't add anything", Remove),
+        ("remove the man and make sure not to add new objects", Remove),
+        ("remove the man and make sure you never add anything", Remove),
+        ("remove the man and make sure no new object is put there", Remove),
+        ("remove the man and make sure to add no new objects", Remove),
+        ("remove the man and make sure the insert stays", Remove),
+        ("remove the man and make sure the paint on the wall stays", Remove),
+        ("remove the man, making sure not to draw anything", Remove),
+        ("make sure you remove the man", Remove),
+        ("remove the man and make sure to place a dog there", Edit),
+        ("remove the man and make sure you draw a cat", Edit),
+        ("remove the man and make sure that you build a house", Edit),
+        ("remove the man and make sure to add a dog without a leash", Edit),
+        ("remove the man and make sure you don't forget to add a dog", Edit),
+        ("remove the man and make sure you change the sky to blue", Edit),
+        ("remove the man, be sure to add a dog", Edit),
+        ("make sure to add a dog", Add),
+        ("Entferne den Mann und stelle sicher, dass nichts hinzugefügt wird", Remove),
+        ("Entferne den Mann und mach sicher, dass nichts hinzugefügt wird", Remove),
+        ("Entferne den Mann und achte darauf, nichts hinzuzufügen", Remove),
+        ("Entferne den Mann und achte darauf, keinen Hund hinzuzufügen", Remove),
+        ("Entferne den Mann und sorge dafür, dass es natürlich aussieht", Remove),
+        ("Verbessere das Gesicht, ohne etwas hinzuzufügen", Enhance),
+        ("Entferne den Mann und achte darauf, einen Hund hinzuzufügen", Edit),
+        ("Entferne den Mann und vergiss nicht, einen Hund hinzuzufügen", Edit),
+        ("Entferne den Mann und dafür einen Hund", Edit),
+        ("Quita el coche y asegúrate de no añadir nada", Remove),
+        ("Quita el coche y asegúrate de añadir un perro", Edit),
+        ("Enlève la voiture et assure-toi de ne rien ajouter", Remove),
+        ("Enlève la voiture et assure-toi d'ajouter un chien", Edit),
+        ("Remova o carro e certifique-se de não adicionar nada", Remove),
+        ("Remova o carro e certifique-se de adicionar um cachorro", Edit),
+        ("人を消して、何も追加しないようにして", Remove),
+        ("人を消して、必ず犬を追加して", Edit),
+        ("去掉人，确保不要添加任何东西", Remove),
+        ("去掉人，确保添加一只狗", Edit),
+        ("去掉人，一定要加一只狗", Edit),
+    ]);
+}
+
+#[test]
 fn chinese_replacements_have_their_modes() {
     assert_modes(&[
         ("去掉背景，换白底", Edit),

@@ -26,6 +26,17 @@ pub const GERMAN: Words = Words {
         "wuerden",
         "einmal",
     ],
+    lead_ins: &[
+        "mach sicher",
+        "stell sicher",
+        "stelle sicher",
+        "achte darauf",
+        "achten sie darauf",
+        "sorg dafuer",
+        "sorge dafuer",
+        "denk daran",
+        "vergiss nicht",
+    ],
     joints: &["und", "aber", "dafuer", "dann", "danach", "anschliessend"],
     determiners: &[
         "der", "die", "das", "den", "dem", "diese", "dieser", "diesen", "dieses", "alle", "alles",

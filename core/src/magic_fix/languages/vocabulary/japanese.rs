@@ -32,6 +32,7 @@ pub const JAPANESE: Words = Words {
         "もらいたい",
         "のです",
     ],
+    lead_ins: &[],
     joints: &[],
     determiners: &[],
     articles: &[],

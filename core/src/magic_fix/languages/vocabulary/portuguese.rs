@@ -6,6 +6,14 @@ pub const PORTUGUESE: Words = Words {
         "preciso", "podes", "que", "ola", "oi", "obrigado", "obrigada", "tambem", "agora", "em",
         "seguida",
     ],
+    lead_ins: &[
+        "certifique se",
+        "assegure se",
+        "garanta",
+        "lembre se",
+        "nao esqueca",
+        "nao se esqueca",
+    ],
     joints: &["e", "mas", "depois"],
     determiners: &[
         "o", "a", "os", "as", "este", "esta", "estes", "estas", "esse", "essa", "esses", "essas",

@@ -6,6 +6,7 @@ pub const SPANISH: Words = Words {
         "podria", "quisiera", "necesito", "porfa", "que", "hola", "gracias", "muchas", "tambien",
         "ahora",
     ],
+    lead_ins: &["asegurate", "asegurese", "procura", "recuerda", "no olvides", "no te olvides"],
     joints: &["y", "e", "pero", "luego", "despues"],
     determiners: &[
         "el", "la", "los", "las", "este", "esta", "estos", "estas", "ese", "esa", "esos", "esas",
