@@ -165,6 +165,38 @@ describe('a run', () => {
   });
 });
 
+describe('drawing over a comparison', () => {
+  test.each(['Hold to see the result', 'Slider'])(
+    '%s: ends it, so that people see what they draw',
+    async (name) => {
+      open(withImage({ fixed: [aResult()] }));
+      const button = await screen.findByRole('button', { name });
+      await mask();
+      const isOn = () => button.getAttribute('aria-pressed');
+      await userEvent.click(button);
+      expect(isOn()).toBe('true');
+      const image = await surface();
+      fireEvent.pointerDown(image, { pointerId: 1, clientX: 100, clientY: 100, button: 0, buttons: 1 });
+      expect(isOn()).toBe('false');
+      expect(await mask()).toBeVisible();
+      fireEvent.pointerUp(image, { pointerId: 1 });
+      await userEvent.click(button);
+      image.focus();
+      await userEvent.keyboard('{Enter}');
+      expect(isOn()).toBe('false');
+      expect(await mask()).toHaveTextContent('paint');
+    },
+  );
+
+  test('keeps it while the picture is moved', async () => {
+    open(withImage({ fixed: [aResult()] }));
+    const button = await screen.findByRole('button', { name: 'Slider' });
+    await userEvent.click(button);
+    fireEvent.pointerDown(await surface(), { pointerId: 1, button: 1, buttons: 4 });
+    expect(button).toHaveAttribute('aria-pressed', 'true');
+  });
+});
+
 describe('refusals', () => {
   test('a run without prompt or stroke, without calling the API', async () => {
     const api = withImage();

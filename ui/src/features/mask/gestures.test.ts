@@ -13,6 +13,7 @@ let isMoving: boolean;
 let isSelecting: boolean;
 let activeBox: Box | null;
 let picked: Picked[];
+const begin = vi.fn();
 let kind: Stroke['kind'];
 let view: { scale: number; x: number; y: number };
 
@@ -27,6 +28,7 @@ function start() {
     },
     brush: () => ({ kind, size: 20, isLasso, feelsPressure }),
     isMoving: () => isMoving,
+    begin,
     setActiveStroke: (stroke) => {
       active = stroke;
     },
@@ -64,8 +66,46 @@ beforeEach(() => {
   isLasso = false;
   feelsPressure = true;
   view = { scale: 0.5, x: 0, y: 0 };
+  begin.mockReset();
   zoom.mockReset();
   move.mockReset();
+});
+
+describe('drawing and selecting', () => {
+  test.each([false, true])('begin with the press (selecting: %j)', (isSelectTool) => {
+    isSelecting = isSelectTool;
+    start().press(at(10, 10));
+    expect(begin).toHaveBeenCalled();
+  });
+
+  test.each([false, true])('do not begin with a pinch, or with moving (selecting: %j)', (isSelectTool) => {
+    isSelecting = isSelectTool;
+    const gestures = start();
+    gestures.press(finger(1, 100, 100));
+    gestures.move(finger(1, 102, 100));
+    gestures.press(finger(2, 200, 100));
+    gestures.move(finger(2, 300, 100));
+    gestures.release({ id: 1 });
+    gestures.release({ id: 2 });
+    isMoving = true;
+    gestures.press(at(10, 10));
+    gestures.move(at(40, 40));
+    gestures.release({ id: 1 });
+    expect(begin).not.toHaveBeenCalled();
+  });
+
+  test.each([false, true])('begin with a finger that moves or taps (selecting: %j)', (isSelectTool) => {
+    isSelecting = isSelectTool;
+    const gestures = start();
+    gestures.press(finger(1, 100, 100));
+    gestures.move(finger(1, 130, 130));
+    expect(begin).toHaveBeenCalled();
+    gestures.release({ id: 1 });
+    begin.mockReset();
+    gestures.press(finger(1, 100, 100));
+    gestures.release({ id: 1 });
+    expect(begin).toHaveBeenCalled();
+  });
 });
 
 describe('one pointer', () => {

@@ -10,6 +10,8 @@ type MaskSurface = {
   brush: () => DrawingBrush;
   /** Whether the next press moves the image instead of drawing on it. */
   isMoving: () => boolean;
+  /** The user draws or selects, and has to see the mask. Not called for a touch that may become a pinch. */
+  begin: () => void;
   /** Shows the stroke in progress; null when it ends. */
   setActiveStroke: (stroke: Stroke | null) => void;
   commit: (mark: Stroke | Area) => void;
@@ -62,18 +64,21 @@ export function createMaskGestures(surface: MaskSurface) {
 }
 
 /** A click picks a point, a drag picks a box. With Alt or the eraser of a pen, a click takes away. */
-function pick({ setActiveBox, select }: MaskSurface, start: Pointer, isEraser: boolean): Drag {
+function pick({ begin, setActiveBox, select }: MaskSurface, start: Pointer, isEraser: boolean): Drag {
   let box: Box | null = null;
   const stop = () => setActiveBox(null);
+  if (start.type !== 'touch') begin();
   return {
     move: (points) => {
       const now = points.at(-1) ?? start;
       const [width, height] = [Math.abs(now.x - start.x), Math.abs(now.y - start.y)];
       const isBox = Math.min(width, height) >= MIN_BOX;
       box = isBox ? { x: Math.min(now.x, start.x), y: Math.min(now.y, start.y), width, height } : null;
+      if (box) begin();
       setActiveBox(box);
     },
     end: () => {
+      begin();
       stop();
       const at = { x: start.x, y: start.y };
       select(box ? { box } : { at, takesAway: isEraser || start.alt === true });
@@ -84,7 +89,7 @@ function pick({ setActiveBox, select }: MaskSurface, start: Pointer, isEraser: b
 }
 
 function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
-  const { control, setActiveStroke, commit } = surface;
+  const { control, begin, setActiveStroke, commit } = surface;
   const { kind, size, isLasso, feelsPressure } = surface.brush();
   const width = rounded((isLasso ? LASSO_WIDTH : size) / control.view.scale);
   const isPen = start.type === 'pen' && feelsPressure && !isLasso;
@@ -108,10 +113,12 @@ function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
     const isMeasured = isPen && pressures.some((pressure) => pressure !== 0 && pressure !== UNKNOWN_PRESSURE);
     const widths = isMeasured && { widths: pressures.map(widthAt) };
     stroke = { kind: stroke.kind, size: width, points, ...widths };
+    if (start.type !== 'touch' || length >= MIN_STROKE) begin();
     setActiveStroke(stroke);
   }
 
   function end() {
+    begin();
     const mark = isLasso ? areaInside(stroke.points) : stroke;
     if (mark) commit(mark);
     setActiveStroke(null);

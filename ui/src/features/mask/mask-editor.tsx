@@ -116,6 +116,8 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
             placement={placement}
             control={control}
             isSpaceDown={isSpaceDown}
+            // A comparison hides the mask.
+            onBegin={() => setComparing(null)}
             onStroke={changing(draft.mark)}
             onPick={selection.pick}
             clicks={selection.pending ?? lastClicks(done)}

@@ -26,6 +26,7 @@ type MaskSurfaceProps = {
   placement: Placement | null;
   control: ViewControl;
   isSpaceDown: RefObject<boolean>;
+  onBegin: () => void;
   onStroke: (mark: Stroke | Area) => void;
   onPick: (picked: Picked) => void;
   /** The clicks of the selection in progress. */
@@ -45,7 +46,7 @@ const POINTER_SIZE = 12;
 export function MaskSurface(props: MaskSurfaceProps) {
   const { image, shapes, isSubmitted, reach, frame, placement, control, isSpaceDown, url, isComparing } =
     props;
-  const { onStroke, onPick, clicks, isSelecting } = props;
+  const { onBegin, onStroke, onPick, clicks, isSelecting } = props;
   const { brush, brushSize } = useMaskStore();
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
   const [attempt, setAttempt] = useState(0);
@@ -58,6 +59,7 @@ export function MaskSurface(props: MaskSurfaceProps) {
     },
     isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
     isSelecting: () => useMaskStore.getState().brush === 'select',
+    onBegin,
     onStroke,
     onPick,
   });

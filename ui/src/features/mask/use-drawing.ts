@@ -24,6 +24,8 @@ type Drawing = {
   isMoving: () => boolean;
   /** Whether the next press selects. */
   isSelecting?: () => boolean;
+  /** A press begins to draw or select. */
+  onBegin?: () => void;
   onStroke: (mark: Stroke | Area) => void;
   onPick?: (picked: Picked) => void;
 };
@@ -46,6 +48,7 @@ export function useDrawing(control: ViewControl, drawing: Drawing) {
       control,
       brush: () => latest.current.brush(),
       isMoving: () => latest.current.isMoving(),
+      begin: () => latest.current.onBegin?.(),
       setActiveStroke,
       commit: (mark) => latest.current.onStroke(mark),
       isSelecting,
