@@ -30,9 +30,9 @@ pub(crate) async fn take_back(
     Ok(taken)
 }
 
-/// Takes back what refunds and disputes could not take because runs held it: up to `released` credits, which a run has
-/// held since `held_since` and just released. A run pays only for refunds and disputes that came while it held them. The caller
-/// has locked the user's row.
+/// Takes back the credits that refunds and disputes could not take because runs held them: up to `released` credits,
+/// which a run has held since `held_since` and just released. A run pays only for refunds and disputes that came while
+/// it held them. The caller has locked the user's row.
 pub(crate) async fn take_owed(
     conn: &mut PgConnection,
     user: UserId,
@@ -40,11 +40,15 @@ pub(crate) async fn take_owed(
     held_since: DateTime<Utc>,
 ) -> sqlx::Result<()> {
     let taken = sqlx::query_scalar!(
-        r#"with owed as (
-               select o.id, o.status, w.since, w.credits,
-                      (sum(w.credits) over (order by w.since, o.id) - w.credits)::integer as before
-               from owed_by_runs w join orders o on o.id = w.order_id
-               where o.user_id = $1 and w.since > $3
+        // Processes of version 57 or older lower what is missing, and not what runs owe.
+        r#"with of_user as (
+               select o.id, o.status, w.since, greatest(least(w.credits, o.credits_missing - (
+                          sum(w.credits) over (partition by o.id order by w.since) - w.credits)), 0) as credits
+               from owed_by_runs w join orders o on o.id = w.order_id where o.user_id = $1
+           ), owed as (
+               select id, status, since, credits::integer as credits,
+                      (sum(credits) over (order by since, id) - credits)::integer as before
+               from of_user where since > $3
            ), taken as (
                select id, status, since, least(credits, $2 - before) as amount from owed
                where before < $2 and credits > 0

@@ -199,24 +199,36 @@ pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
     .fetch_all(pool)
     .await?;
     for job in hopeless {
-        let mut tx = db::begin(pool).await?;
-        lock_payer(&mut tx, job.id).await?;
-        // Since the query above, another sweeper may have ended the job, or its worker may have renewed the lease.
-        let still = sqlx::query!(
-            "select id from jobs
-             where id = $1 and state = 'running' and lease_until < now() and attempt = $2 for update",
-            job.id.uuid(),
-            job.attempt,
-        )
-        .fetch_optional(&mut *tx)
-        .await?;
-        if still.is_some() {
-            let failure = Failure::crashed();
-            end_without_result(&mut tx, &[job.id], JobState::Failed, Some(&failure)).await?;
-            tx.commit().await?;
-            storage::doom_attempt(pool, job.id, job.attempt).await?;
-            swept.failed.push(job.id);
+        match fail_lost(pool, job.id, job.attempt).await {
+            Ok(true) => swept.failed.push(job.id),
+            Ok(false) => {}
+            // The next sweep tries again; the others must not wait for that.
+            Err(error) => {
+                tracing::warn!(job.id = %job.id, "Cannot end lost job {}: {error}", job.id);
+            }
         }
     }
     Ok(swept)
+}
+
+/// Fails a job whose last attempt lost its worker. Returns false if another sweeper has ended the job, or its worker has
+/// renewed the lease.
+async fn fail_lost(pool: &PgPool, job: JobId, attempt: i32) -> sqlx::Result<bool> {
+    let mut tx = db::begin(pool).await?;
+    lock_payer(&mut tx, job).await?;
+    let still = sqlx::query!(
+        "select id from jobs
+         where id = $1 and state = 'running' and lease_until < now() and attempt = $2 for update",
+        job.uuid(),
+        attempt,
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if still.is_none() {
+        return Ok(false);
+    }
+    end_without_result(&mut tx, &[job], JobState::Failed, Some(&Failure::crashed())).await?;
+    tx.commit().await?;
+    storage::doom_attempt(pool, job, attempt).await?;
+    Ok(true)
 }

@@ -171,16 +171,15 @@ async fn balance(
     Ok(moved)
 }
 
-/// Records which of the `missing` credits runs hold now; the others were spent. If `missing` is negative, less is missing than
-/// before: the latest refunds and disputes want less.
+/// Records how many of the `missing` credits runs hold now, to be taken back when those runs release them, and how many
+/// were spent. A negative `missing` lowers earlier records, newest first.
 async fn record_owed(conn: &mut PgConnection, order: OrderId, missing: i32) -> sqlx::Result<()> {
     if missing > 0 {
         sqlx::query!(
-            // The clock, not the start of the transaction: it has waited for holds.
-            "insert into owed_by_runs (order_id, since, credits)
-             select $1, clock_timestamp(), least($2, u.reserved)
-             from orders o join users u on u.id = o.user_id
-             where o.id = $1 and u.reserved > 0",
+            // Use the clock, not the start of the transaction, because the transaction has waited for holds.
+            "insert into owed_by_runs (order_id, since, credits, spent)
+             select $1, clock_timestamp(), least($2, u.reserved), $2 - least($2, u.reserved)
+             from orders o join users u on u.id = o.user_id where o.id = $1",
             order.uuid(),
             missing,
         )
@@ -188,13 +187,18 @@ async fn record_owed(conn: &mut PgConnection, order: OrderId, missing: i32) -> s
         .await?;
     } else if missing < 0 {
         sqlx::query!(
-            "update owed_by_runs w set credits = greatest(least(w.credits, o.credits_missing - earlier.credits), 0)
-             from orders o, (
-                 select since, (sum(credits) over (order by since) - credits)::integer as credits
+            // First what was spent, then what runs hold.
+            "update owed_by_runs w
+             set spent = w.spent - least(w.spent, newest.returned),
+                 credits = w.credits - least(w.credits, newest.returned - least(w.spent, newest.returned))
+             from (
+                 select since, greatest(
+                     $2::integer - (sum(credits + spent) over (order by since desc) - credits - spent), 0)::integer as returned
                  from owed_by_runs where order_id = $1
-             ) earlier
-             where w.order_id = $1 and o.id = $1 and earlier.since = w.since",
+             ) newest
+             where w.order_id = $1 and newest.since = w.since",
             order.uuid(),
+            -missing,
         )
         .execute(conn)
         .await?;

@@ -185,6 +185,51 @@ async fn a_run_pays_for_no_dispute_that_was_won_meanwhile(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_dispute_that_is_won_lowers_its_own_part(pool: PgPool) {
+    let (ada, order) = paid_order(&pool).await;
+    let run = async || run(&pool, ada, Tool::RemoveBackground).await;
+    // The first refund wants 27 credits, and all are spent.
+    adjust(&pool, ada, -75).await;
+    receive(&pool, "evt_1", refunded(&order, 250)).await;
+    adjust(&pool, ada, 20).await;
+    let held = [run().await, run().await, run().await, run().await];
+    // The dispute wants 11 more, which these runs hold.
+    let dispute = || "dp_1".to_owned();
+    let amount_cents = Some(100);
+    let opened = ReversalEvent::DisputeOpened { dispute: dispute(), amount_cents };
+    receive(&pool, "evt_2", reversal(&order, opened)).await;
+    let closed = ReversalEvent::DisputeClosed { dispute: dispute(), amount_cents, won: true };
+    receive(&pool, "evt_3", reversal(&order, closed)).await;
+    for job in held {
+        assert!(jobs::cancel(&pool, job.id).await.unwrap());
+    }
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 0));
+    assert_eq!(credits_of(&pool, "ada").await, 20);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+/// A process from before `owed_by_runs` lowers what is missing, and leaves the rows as they are.
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_can_end_although_an_older_process_took_what_it_owed(pool: PgPool) {
+    let (ada, order) = paid_order(&pool).await;
+    adjust(&pool, ada, -65).await;
+    let held = [
+        run(&pool, ada, Tool::RemoveBackground).await,
+        run(&pool, ada, Tool::RemoveBackground).await,
+    ];
+    receive(&pool, "evt_1", refunded(&order, 500)).await;
+    sqlx::query("update orders set credits_missing = 3 where id = $1")
+        .bind(order.id)
+        .execute(&pool)
+        .await
+        .unwrap();
+    for job in held {
+        assert!(jobs::cancel(&pool, job.id).await.unwrap());
+    }
+    assert_eq!(credits_of(&pool, "ada").await, 7);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn runs_after_a_refund_owe_nothing(pool: PgPool) {
     let (ada, order) = paid_order(&pool).await;
     adjust(&pool, ada, -70).await;
