@@ -45,7 +45,8 @@ use crate::{ImageId, JobId, UserId};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 pub use claim::{
-    Claimed, Isolation, MAX_ATTEMPTS, PATIENCE, Suspects, claim, queued_by_class, suspects,
+    Claimed, Isolation, MAX_ATTEMPTS, PATIENCE, Suspects, UNPAID_PATIENCE, claim, queued_by_class,
+    suspects,
 };
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
@@ -280,8 +281,8 @@ pub async fn active(
 /// Returns the active jobs of `owner` and those submitted in the last minute, the oldest first. A caller that looks at
 /// least once a minute misses no job, however quickly it ends.
 pub async fn active_or_recent(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Job>> {
-    // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones. It
-    // is the time of an API process, whose clock may be minutes behind that of the database.
+    // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones.
+    // An API process sets this time, and its clock may be minutes behind the database's clock.
     let ids = sqlx::query_scalar!(
         r#"select id as "id!: JobId" from jobs where owner_id = $1 and state in ('queued', 'running')
            union

@@ -14,8 +14,9 @@
 //!
 //! A *suspect* is a job whose worker vanished, or lost its device, while it ran (`losses > 0`). Its picture may kill the
 //! process that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
-//! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. In the whole fleet one worker at a
-//! time has the right to run a suspect ([`super::with_suspect_right`]); the others continue to claim jobs.
+//! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. An unpaid suspect waits for an idle
+//! worker, and after [`UNPAID_PATIENCE`] only for paid work. In the whole fleet one worker at a time has the right to run
+//! a suspect ([`super::with_suspect_right`]); the others continue to claim jobs.
 
 use std::time::Duration;
 
@@ -32,24 +33,27 @@ pub enum Isolation {
     Shared,
     /// Jobs that may run beside others, for a worker that cannot run the waiting suspect.
     Unyielding,
-    /// Suspects only; the worker runs nothing else meanwhile.
+    /// Suspects only; the worker runs nothing else at the same time.
     Alone,
 }
 
-/// The most attempts a job gets before it fails, not counting interrupted ones.
+/// Maximum number of attempts of a job, not counting interrupted ones.
 pub const MAX_ATTEMPTS: i32 = 3;
 
-/// How long a paid suspect waits while other paid jobs are ready.
+/// Maximum wait of a paid suspect while other paid jobs are ready.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Maximum wait of an unpaid suspect while other unpaid jobs are ready and no paid ones are.
+pub const UNPAID_PATIENCE: Duration = Duration::from_mins(5);
 
 /// The suspects that a worker could run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspects {
-    /// None, or paid work of others goes first.
+    /// No suspect, or one that must wait for paid work of others.
     None,
-    /// An unpaid one, for a worker that happens to be idle.
+    /// An unpaid suspect, for a worker that happens to be idle.
     WhenIdle,
-    /// A paid one: a worker may let its jobs finish and run it.
+    /// A paid suspect, or an unpaid one that has waited for long: a worker may let its other jobs finish and then run it.
     Due,
 }
 
@@ -82,7 +86,7 @@ pub struct Claimed {
     pub attempt: i32,
     /// How many attempts before it do not count, because an outage interrupted them or their worker handed the job back.
     pub interruptions: i32,
-    /// How many of them were outages.
+    /// How many of these attempts were interrupted by outages.
     pub outages: i32,
     /// Seconds since submission.
     pub waited_secs: f64,
@@ -191,7 +195,7 @@ pub async fn suspects(
 ) -> sqlx::Result<Suspects> {
     let ((tools, tiers), modes) = (columns(classes), names(modes));
     let waiting = sqlx::query!(
-        // Otherwise Postgres reads the whole queue, because the query refers to `ready` four times.
+        // Otherwise Postgres reads the whole queue, because the query refers to `ready` five times.
         r#"with ready as not materialized (
                select s.tier, s.losses, s.run_after
                from jobs s join unnest($1::text[], $2::text[]) as class (tool, tier)
@@ -203,16 +207,19 @@ pub async fn suspects(
                   exists (select from ready where losses > 0 and tier = 'paid') as "paid!",
                   exists (select from ready where losses > 0 and tier = 'paid' and run_after <= now() - $5::interval)
                     as "overdue!",
+                  exists (select from ready where losses > 0 and run_after <= now() - $6::interval) as "unpaid_overdue!",
                   exists (select from ready where losses = 0 and tier = 'paid') as "others!""#,
         &tools,
         &tiers,
         &modes,
         MAX_ATTEMPTS,
         db::interval(PATIENCE),
+        db::interval(UNPAID_PATIENCE),
     )
     .fetch_one(pool)
     .await?;
-    Ok(if waiting.overdue || waiting.paid && !waiting.others {
+    let is_due = waiting.paid || waiting.unpaid_overdue;
+    Ok(if waiting.overdue || is_due && !waiting.others {
         Suspects::Due
     } else if waiting.any && !waiting.others {
         Suspects::WhenIdle

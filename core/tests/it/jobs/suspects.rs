@@ -1,6 +1,6 @@
 //! Suspects: jobs that lost a worker run alone, and delay nobody.
 
-use retouch_core::jobs::PATIENCE;
+use retouch_core::jobs::{PATIENCE, UNPAID_PATIENCE};
 
 use super::*;
 
@@ -15,10 +15,10 @@ async fn suspect(pool: &PgPool, new: &NewJob) -> JobId {
     job
 }
 
-/// Lets suspects have waited for longer than [`PATIENCE`].
-async fn exhaust_patience(pool: &PgPool) {
+/// Lets suspects have waited for longer than this.
+async fn exhaust(pool: &PgPool, patience: Duration) {
     let aged = "update jobs set run_after = now() - make_interval(secs => $1 + 1) where losses > 0";
-    sqlx::query(aged).bind(PATIENCE.as_secs_f64()).execute(pool).await.unwrap();
+    sqlx::query(aged).bind(patience.as_secs_f64()).execute(pool).await.unwrap();
 }
 
 async fn suspects(pool: &PgPool) -> Suspects {
@@ -44,10 +44,24 @@ async fn an_unpaid_suspect_does_not_keep_paid_work_waiting(pool: PgPool) {
     assert_eq!(suspects(&pool).await, Suspects::WhenIdle);
     let other = submit(&pool, &paid(bob, image(&pool, None, bob, b"y").await)).await;
     assert_eq!(suspects(&pool).await, Suspects::None, "paid work goes first");
-    exhaust_patience(&pool).await;
-    assert_eq!(suspects(&pool).await, Suspects::None, "a free job never stops a worker");
+    exhaust(&pool, UNPAID_PATIENCE).await;
+    assert_eq!(
+        suspects(&pool).await,
+        Suspects::None,
+        "a free job stops no worker that has paid work"
+    );
     assert_eq!(claim(&pool, WorkerId::new()).await.unwrap().id, other);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_unpaid_suspect_waits_for_unpaid_work_only_for_a_while(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    suspect(&pool, &free(ada, image(&pool, None, ada, b"x").await)).await;
+    submit(&pool, &free(ada, image(&pool, None, ada, b"y").await)).await;
+    exhaust(&pool, PATIENCE).await;
     assert_eq!(suspects(&pool).await, Suspects::WhenIdle);
+    exhaust(&pool, UNPAID_PATIENCE).await;
+    assert_eq!(suspects(&pool).await, Suspects::Due);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -56,7 +70,7 @@ async fn a_paid_suspect_is_due_after_a_while(pool: PgPool) {
     suspect(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"y").await)).await;
     assert_eq!(suspects(&pool).await, Suspects::None);
-    exhaust_patience(&pool).await;
+    exhaust(&pool, PATIENCE).await;
     assert_eq!(suspects(&pool).await, Suspects::Due);
 }
 
