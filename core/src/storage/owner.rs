@@ -1,8 +1,8 @@
 //! The *owner* of a bucket: the database whose id is in an object of the bucket. A database owns one bucket, because it gets
 //! another id whenever it claims one.
 //!
-//! Without an owner, a process with an empty database, or with the settings of another installation, would take every picture in
-//! the bucket for an orphan.
+//! Without an owner, a process with an empty database, or with the settings of another installation, would treat every
+//! picture in the bucket as an orphan.
 
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -36,7 +36,7 @@ pub enum OwnerError {
 /// Why a database does not own a bucket, or cannot claim it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// Another one owns it, or this one did before it was restored or set back.
+    /// Another database owns it, or this database owned it before it was restored or set back.
     #[error(
         "belongs to another database: check S3_BUCKET and DATABASE_URL; if you have restored or set back the database, see docs/backup.md"
     )]
@@ -56,20 +56,21 @@ pub enum Reason {
     Empty,
 }
 
-/// What a database may claim.
+/// The buckets that a database may claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// A bucket without an owner: one that has pictures of this database, or, for a database without pictures, an empty one.
     New,
-    /// The same, or an empty bucket into which the pictures of the database are about to be copied.
+    /// As [`Self::New`], or an empty bucket that the operator is about to fill with the pictures of the database.
     ToFill,
     /// Any bucket that is empty or has pictures of this database, because an operator says so.
     Any,
-    /// Any bucket, because an operator says so. Those pictures that the database does not know will be deleted as orphans.
+    /// Any bucket, because an operator says so. The pictures that the database does not know will be deleted as
+    /// orphans.
     Discarding,
 }
 
-/// What was found in a bucket that a database claimed.
+/// The contents of a bucket that a database claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// The number of objects that were looked up, at most 1,000 of each folder.
@@ -92,8 +93,8 @@ pub async fn check_owner(pool: &PgPool, storage: &Storage) -> Result<(), OwnerEr
     }
 }
 
-/// Makes this database the owner of the bucket, if `claim` allows it. If an operator claims a bucket that it owns already, only a copy
-/// of the bucket loses its owner.
+/// Makes this database the owner of the bucket, if `claim` allows it. If an operator claims a bucket that it already
+/// owns, it gets a new id, so copies of the bucket become foreign.
 ///
 /// # Errors
 /// If it may not claim the bucket, or if the store or the database fails.
@@ -129,12 +130,15 @@ pub async fn claim_bucket(
     if let Some(reason) = reason {
         return Err(foreign(storage, reason));
     }
-    sqlx::query!("update installation set id = gen_random_uuid()").execute(pool).await?;
-    // Of processes that claim concurrently, the last one writes the last id.
     let mut tx = db::begin(pool).await?;
-    let id = sqlx::query_scalar!("select id from installation for update").fetch_one(&mut *tx);
-    let id = id.await?.to_string();
-    storage.put(OWNER_KEY, "text/plain", id.into()).await?;
+    // Of processes that claim concurrently, the last one writes the last id. The bucket is first: if the store refuses,
+    // the database keeps its bucket.
+    let id = sqlx::query_scalar!(
+        r#"select gen_random_uuid() as "id!" from (select id from installation for update) locked"#
+    );
+    let id = id.fetch_one(&mut *tx).await?;
+    storage.put(OWNER_KEY, "text/plain", id.to_string().into()).await?;
+    sqlx::query!("update installation set id = $1", id).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(found)
 }
