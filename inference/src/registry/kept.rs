@@ -30,7 +30,7 @@ pub struct Rewrites {
     pub batch_axis: BatchAxis,
 }
 
-/// What the checks made of the first axis of a net's input.
+/// How the checks changed the first axis of a net's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchAxis {
     /// It is as in the file.
@@ -53,7 +53,7 @@ impl Kept {
         self.files.contains_key(file)
     }
 
-    /// Opens a file, or returns the one that is kept, at its start.
+    /// Opens a file, or returns the kept one, at its start.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -69,10 +69,11 @@ impl Kept {
         Ok(opened)
     }
 
-    /// Keeps the stamps of a pipeline's files. Taken before their checksums, so that no later change is missed.
-    pub fn keep_stamps(&mut self, manifest: &Manifest) {
+    /// Keeps the stamps of a pipeline's files, whose checksums were right. They were taken before the checksums, so that
+    /// no later change is missed.
+    pub fn keep_stamps(&mut self, stamps: Stamps) {
         if self.is_needed {
-            self.stamps = stamps_of(manifest);
+            self.stamps = stamps;
         }
     }
 
@@ -82,7 +83,8 @@ impl Kept {
     }
 }
 
-fn stamps_of(manifest: &Manifest) -> Stamps {
+/// Returns the stamps of a model's files now.
+pub fn stamps_of(manifest: &Manifest) -> Stamps {
     let paths = manifest.files.iter().map(|file| manifest.folder.join(&file.file));
     paths.filter_map(|path| Some((path.clone(), Stamp::of(&path.metadata().ok()?)))).collect()
 }

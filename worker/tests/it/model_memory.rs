@@ -350,6 +350,30 @@ async fn a_pipeline_gives_way_and_comes_back() {
     assert!(paint().await == before, "the same seed gives the same picture");
 }
 
+#[tokio::test]
+async fn a_pipeline_whose_files_were_replaced_comes_back_only_with_the_right_ones() {
+    let (models, runtime) = (pipelines(80), limited(100, RunFaults::default()));
+    let pipeline = load(models.path(), "sd-inpaint", &runtime).await.unwrap();
+    let other = load_each(models.path(), &["other"], &runtime).await;
+    assert!(!pipeline.is_loaded() && other[0].is_loaded());
+    let folder = models.path().join("sd-inpaint");
+    let file = folder.join(&Manifest::read(&folder).unwrap().files[0].file);
+    let right = fs::read(&file).unwrap();
+    let paint = || async {
+        let control = PaintControl { progress: Arc::new(|_| {}), cancel: CancellationToken::new() };
+        let mode = pipeline.task().modes()[0];
+        let painting = sample_painting(pipeline.task().canvas().unwrap(), mode);
+        pipeline.paint(painting, control).await
+    };
+    // The weights still open, and paint something else.
+    fs::write(&file, [&right[..], b"\x1a\x00"].concat()).unwrap();
+    for attempt in 1..=2 {
+        assert!(paint().await.is_err(), "attempt {attempt} served other files");
+    }
+    fs::write(&file, right).unwrap();
+    paint().await.unwrap();
+}
+
 /// Replaces a model's folder as `scripts/models` does: by renaming a whole one.
 fn replace(models: &Path, model: &Model) {
     let aside = models.join(".aside");

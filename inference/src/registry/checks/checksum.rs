@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::placeholder::{defect, head_of};
 use crate::manifest::{Manifest, ModelFile, dead_link};
-use crate::registry::kept::Kept;
+use crate::registry::kept::{Kept, stamps_of};
 use crate::registry::steps::{CheckMode, Outcome};
 use crate::registry::version::sha256_of;
 use crate::session::ExtraFile;
@@ -23,7 +23,7 @@ pub struct Files {
     pub extra: Vec<ExtraFile>,
 }
 
-/// Reads every file, or the one that is kept of it, and compares it with the manifest.
+/// Reads every file, or its kept copy, and compares it with the manifest.
 pub fn read(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<Files> {
     let mut reasons = Vec::new();
     let mut contents = Vec::new();
@@ -57,7 +57,7 @@ fn read_one(
         if let Some(reason) = absence(manifest, &path) {
             return (None, vec![reason]);
         }
-        // A checksum that was taken of the wrong file is right, and still no model.
+        // The manifest may contain the checksum of a wrong file, such as an HTML page; recognize that too.
         let head = head_of(&path).ok();
         if let Some(reason) = head.and_then(|head| defect(manifest, &stated.file, &head)) {
             return (None, vec![reason]);
@@ -91,7 +91,7 @@ pub fn check(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<(
     if kept.has_stamps_of(manifest) {
         return Outcome::passed("the files are those of the first load".to_owned(), ());
     }
-    kept.keep_stamps(manifest);
+    let stamps = stamps_of(manifest);
     let mut reasons = Vec::new();
     for stated in &manifest.files {
         reasons.extend(check_one(manifest, stated, mode));
@@ -99,7 +99,7 @@ pub fn check(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<(
             break;
         }
     }
-    let value = reasons.is_empty().then_some(());
+    let value = reasons.is_empty().then(|| kept.keep_stamps(stamps));
     Outcome {
         finding: format!("{} files, sha256 {}", manifest.files.len(), manifest.sha256()),
         reasons,
