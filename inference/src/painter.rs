@@ -91,12 +91,15 @@ pub trait Painter: Send {
         false
     }
 
+    /// Paints one crop at a time from now on.
+    fn run_alone(&mut self) {}
+
     /// Returns whether the two crops line up, so that [`Self::paint_together`] may paint them.
     fn lines_up(&self, _first: &Painting, _other: &Painting) -> bool {
         false
     }
 
-    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives.
+    /// Paints crops that line up. The results have the same order, and each equals the result of [`Self::paint`].
     fn paint_together(
         &mut self,
         paintings: &[(&Painting, Watch<'_>)],

@@ -30,6 +30,8 @@ pub struct InpaintPainter {
     pipeline: Pipeline,
     contract: Inpaint,
     description: String,
+    /// Whether it paints one crop at a time although its nets take several.
+    runs_alone: bool,
 }
 
 impl InpaintPainter {
@@ -51,6 +53,7 @@ impl InpaintPainter {
             pipeline: Pipeline::Sd(Box::new(model)),
             contract: contract.clone(),
             description: format!("{kind}, {description}"),
+            runs_alone: false,
         })
     }
 
@@ -69,10 +72,11 @@ impl InpaintPainter {
             pipeline: Pipeline::Klein(Box::new(model)),
             contract: contract.clone(),
             description: "FLUX.2 [klein]".to_owned(),
+            runs_alone: false,
         })
     }
 
-    /// Returns what was opened and which scheduler it runs with, in a few words.
+    /// Returns a short description of the opened pipeline and its scheduler.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -97,7 +101,7 @@ impl InpaintPainter {
         }
     }
 
-    /// Returns what the pipeline gets for a crop.
+    /// Returns the pipeline's request for a crop.
     fn request(&self, painting: &Painting, watch: Watch<'_>) -> Result<Request, PaintError> {
         let (width, height) = (painting.width as usize, painting.height as usize);
         let sampling = &self.contract.sampling;
@@ -112,7 +116,7 @@ impl InpaintPainter {
                 let shown = self.contract.reference_hole(painting.mode);
                 let reference = reference_image(painting, shown, watch)?.map(picture);
                 // Like diffusers, the pipeline reads the mask at one point per latent. It would miss thin strokes, and
-                // leave a rim of what is under wide ones.
+                // leave a rim of the old picture under wide ones.
                 (whole_blocks(hole, klein.size_multiple()), reference.transpose()?)
             }
         };
@@ -157,9 +161,13 @@ impl Painter for InpaintPainter {
 
     fn takes_batches(&self) -> bool {
         match &self.pipeline {
-            Pipeline::Sd(sd) => sd.takes_batches(),
+            Pipeline::Sd(sd) => !self.runs_alone && sd.takes_batches(),
             Pipeline::Klein(_) => false,
         }
+    }
+
+    fn run_alone(&mut self) {
+        self.runs_alone = true;
     }
 
     fn lines_up(&self, first: &Painting, other: &Painting) -> bool {

@@ -1,22 +1,26 @@
 //! How many inputs of one shape run together, and whether more of them are on their way.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::manifest::{Precision, Task};
 use crate::session::Runtime;
 
+/// How long a model takes smaller batches after one has failed. The cause may pass, such as other work on the device.
+const LOWERED_FOR: Duration = Duration::from_mins(10);
+
 /// The batches of a model. Its thread and its handles share it.
 #[derive(Clone, Debug)]
 pub struct Batches {
-    /// Falls when a batch fails whose inputs succeed one by one.
-    max_inputs: Arc<AtomicUsize>,
-    /// The most pixels, with padding, of an upscaler's batch; `None` for other tasks.
+    max_inputs: usize,
+    /// A lower maximum, and until when it holds: since a batch failed whose inputs succeed one by one.
+    lowered: Arc<Mutex<Option<(usize, Instant)>>>,
+    /// Maximum number of pixels, with padding, in an upscaler's batch; `None` for other tasks.
     max_pixels: Option<u64>,
-    /// Whether a run takes one input or the most, so that the net gets few shapes.
+    /// Whether a run takes either one input or a full batch, so that the net sees few shapes.
     has_few_shapes: bool,
-    /// How long an input waits for one that is on its way.
+    /// How long an input waits for the next one that is being prepared.
     wait: Duration,
     expected: Arc<AtomicUsize>,
 }
@@ -42,11 +46,11 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
-        let max_inputs = Arc::new(AtomicUsize::new(max_inputs));
-        Self { max_inputs, max_pixels, has_few_shapes, wait, expected: Arc::default() }
+        let (lowered, expected) = (Arc::default(), Arc::default());
+        Self { max_inputs, lowered, max_pixels, has_few_shapes, wait, expected }
     }
 
-    /// Returns the largest batch of inputs of `rows` and `columns`.
+    /// Returns the maximum batch size for inputs of `rows` and `columns`.
     pub fn largest(&self, rows: usize, columns: usize) -> usize {
         let pixels = (rows as u64 * columns as u64).max(1);
         let fitting = self.max_pixels.map_or(usize::MAX, |most| (most / pixels) as usize);
@@ -58,14 +62,19 @@ impl Batches {
         self.has_few_shapes
     }
 
-    /// Returns the largest batch of small inputs.
+    /// Returns the maximum batch size for small inputs.
     pub fn max_inputs(&self) -> usize {
-        self.max_inputs.load(Ordering::Relaxed)
+        let lowered = *self.lowered.lock().unwrap_or_else(PoisonError::into_inner);
+        match lowered {
+            Some((most, until)) if Instant::now() < until => most.min(self.max_inputs),
+            _ => self.max_inputs,
+        }
     }
 
-    /// Takes at most `inputs` from now on, but at least one.
+    /// Takes at most `inputs` for a while, but at least one.
     pub fn take_at_most(&self, inputs: usize) {
-        self.max_inputs.fetch_min(inputs.max(1), Ordering::Relaxed);
+        let lowered = (inputs.max(1), Instant::now() + LOWERED_FOR);
+        *self.lowered.lock().unwrap_or_else(PoisonError::into_inner) = Some(lowered);
     }
 
     /// Returns how long to wait for an input that is on its way.

@@ -22,6 +22,7 @@ use crate::session::{PictureNet, Runtime, Session, SessionError};
 mod batch;
 mod checksum;
 mod contract;
+mod crops;
 mod engine;
 mod external_files;
 mod golden;
@@ -109,7 +110,7 @@ struct Steps<'a, R> {
     mode: CheckMode,
     /// Whether the model has passed before, so that no check needs to run it.
     is_known: bool,
-    /// Whether this process has loaded the model before, from what is kept.
+    /// Whether this process has loaded the model before, from its kept files.
     is_again: bool,
     /// Whether a net was to compute in 16 bits, and failed a check then.
     gave_up_half: bool,
@@ -336,7 +337,21 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         })?;
         self.may_run()?;
         let fix_mode = contract.strength.keys().next().copied().unwrap_or(FixMode::Edit);
-        let opened = self.warm_up_painter(Box::new(painter), contract.canvas, fix_mode)?;
+        let mut painter: Box<dyn Painter> = Box::new(painter);
+        let takes_batches = runtime.batching().0 > 1 && painter.takes_batches();
+        if takes_batches && self.is_again {
+            if self.kept.rewrites.batch_axis == BatchAxis::Unused {
+                painter.run_alone();
+            }
+        } else if takes_batches {
+            painter = self.take(LoadStep::Batch, || {
+                crops::prove(&manifest.name, painter, contract.canvas, fix_mode)
+            })?;
+            if !painter.takes_batches() {
+                self.kept.rewrites.batch_axis = BatchAxis::Unused;
+            }
+        }
+        let opened = self.warm_up_painter(painter, contract.canvas, fix_mode)?;
         let due = contract.reference.as_ref().filter(|_| mode == CheckMode::Thorough);
         if let Some(reference) = due {
             let reference = manifest.folder.join(reference);
@@ -430,7 +445,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         self.take_kept(step, |_| check())
     }
 
-    /// Same, for a step that needs what is kept.
+    /// Same, for a step that needs the kept files.
     fn take_kept<T>(
         &mut self,
         step: LoadStep,

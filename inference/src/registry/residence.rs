@@ -25,14 +25,14 @@ const MOST_ESTIMATES: u64 = 16;
 /// A measurement up to this many bytes always counts in full: a net of a few megabytes may work on large pictures.
 const ALWAYS_CREDIBLE: u64 = 1 << 30;
 
-/// A model's share of the memory, with what it takes to load it again.
+/// A model's part of the memory, with everything needed to load it again.
 pub struct Residence {
     manifest: Manifest,
     runtime: Runtime,
     tenant: Tenant,
     /// The files of the model.
     pub kept: Kept,
-    /// What the model needs, in bytes.
+    /// The memory that the model needs, in bytes.
     needed: u64,
     /// How long the last load took.
     load_time: Duration,
@@ -164,8 +164,8 @@ impl Residence {
         (!memory.is_building()).then(|| self.runtime.read_memory(Reading::Used))?
     }
 
-    /// Takes the measure of the model after its first load, which included a run of one input. Ends the load. Returns how
-    /// many inputs may run together, of `batch` at most.
+    /// Takes the measure of the model after its first load, which included a run of one input, or of two if it takes
+    /// batches. Ends the load. Returns how many inputs may run together, of `batch` at most.
     pub fn settle(
         &mut self,
         load: Load<'_>,
@@ -178,7 +178,8 @@ impl Residence {
         let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before));
         let limit = self.runtime.memory().limit();
         let mut inputs = batch;
-        // Other work in the process is measured too, so a statement counts for more, and the files are the least.
+        // The measurement includes other work of the process, so a stated size takes precedence. The size of the files
+        // is the minimum.
         if let (None, Some(measured)) = (self.manifest.memory_bytes, measured) {
             let weights = file_bytes(&self.manifest);
             let measured = measured.max(weights) + tiles_bytes(&self.manifest.task, &self.runtime);
@@ -186,11 +187,12 @@ impl Residence {
             if let (Some(limit), Task::Segmentation(_) | Task::SdInpaint(_)) =
                 (limit, &self.manifest.task)
             {
-                let per_input = self.needed.saturating_sub(weights).max(1);
+                let proven = batch.min(2) as u64;
+                let per_input = (self.needed.saturating_sub(weights) / proven).max(1);
                 let room = (limit / BATCHES_SHARE).saturating_sub(self.needed);
-                let more = (batch as u64 - 1).min(room / per_input);
+                let more = (batch as u64 - proven).min(room / per_input);
                 self.needed += more * per_input;
-                inputs = 1 + more as usize;
+                inputs = (proven + more) as usize;
             }
         }
         self.load_time = load_time;
@@ -199,8 +201,8 @@ impl Residence {
         inputs
     }
 
-    /// Returns what a measurement counts for. The model has just run within the device's memory, so one above the limit
-    /// makes it run alone instead of refusing it.
+    /// Returns the credible part of a measurement. The model has just run within the device's memory, so a measurement
+    /// above the limit makes it run alone instead of refusing it.
     fn credible(&self, measured: u64) -> u64 {
         // Until now, `needed` is the estimate, which fits: it was reserved.
         let most = self.needed.saturating_mul(MOST_ESTIMATES).max(ALWAYS_CREDIBLE);
@@ -219,7 +221,7 @@ impl Residence {
         measured.min(most)
     }
 
-    /// Returns what the model needs while it is loaded, in bytes.
+    /// Returns the memory that the model needs while it is loaded, in bytes.
     pub const fn needed(&self) -> u64 {
         self.needed
     }
@@ -251,7 +253,7 @@ impl Residence {
         memory.limit().is_some() && memory.held() > own
     }
 
-    /// Unloads the model; `None` if what was opened is dropped already.
+    /// Unloads the model; `None` if the opened model is dropped already.
     pub fn unload(&self, opened: Option<Opened>) {
         drop(opened);
         self.is_loaded.store(false, Ordering::Release);
@@ -341,8 +343,8 @@ fn file_bytes(manifest: &Manifest) -> u64 {
     manifest.files.iter().map(|file| file.size_bytes).sum()
 }
 
-/// Returns what a model needs that was never measured: twice its files, because weights in 16 bits may become 32, and on
-/// a GPU some room for what its libraries take for each model.
+/// Estimates the memory that a model needs before it is measured: twice its files, because weights in 16 bits may
+/// become 32, and on a GPU some memory that its libraries take for each model.
 fn estimate(manifest: &Manifest, runtime: &Runtime) -> u64 {
     let files = file_bytes(manifest);
     let around = match runtime.device() {
@@ -352,7 +354,7 @@ fn estimate(manifest: &Manifest, runtime: &Runtime) -> u64 {
     2 * files + around + tiles_bytes(&manifest.task, runtime)
 }
 
-/// Returns the most memory of one run of an upscaler, whose tiles are larger than the picture of its checks.
+/// Returns the maximum memory of one run of an upscaler, whose tiles are larger than the picture of its checks.
 fn tiles_bytes(task: &Task, runtime: &Runtime) -> u64 {
     let Task::Upscale(upscale) = task else { return 0 };
     let tiling = upscale.tiling;

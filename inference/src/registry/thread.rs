@@ -58,6 +58,7 @@ pub fn serve(
         batches,
         run_size,
         idle_since,
+        has_evicted: false,
     };
     thread.serve();
 }
@@ -76,6 +77,8 @@ struct Thread<'a> {
     run_size: RunSize,
     /// When the last work ended.
     idle_since: Instant,
+    /// Whether other models had to give way for the inputs of a batch that failed.
+    has_evicted: bool,
 }
 
 impl Thread<'_> {
@@ -217,6 +220,7 @@ impl Thread<'_> {
             _ => return first,
         }
         warn!(model.name = self.name, "Out of memory; trying again without other models");
+        self.has_evicted = true;
         self.unload();
         match self.load_again(true, is_wanted) {
             Ok(opened) => self.opened = Some(opened),
@@ -256,19 +260,26 @@ impl Thread<'_> {
                     let _ = item.answer.send(Ok(Inference { output, waited: item.waited, ran }));
                 }
             }
-            // Inputs that do not fit into memory together may fit one by one, and one that fails must not fail others.
+            // Inputs that do not fit into memory together may fit one by one, and an input that fails must not fail the
+            // others.
             Err(error @ (SessionError::OutOfMemory(_) | SessionError::Failed(_))) if inputs > 1 => {
                 warn!(model.name = self.name, inputs, %error, "A batch failed; running its inputs one by one");
-                if self.infer_each_alone(batch) {
-                    // The batch was to blame, and the next one would fail, too.
-                    self.batches.take_at_most(inputs / 2);
-                }
+                self.has_evicted = false;
+                let all_succeed = self.infer_each_alone(batch);
+                self.lower_batches(inputs, all_succeed);
             }
             Err(error) => {
                 for item in batch {
                     let _ = item.answer.send(Err(error.clone()));
                 }
             }
+        }
+    }
+
+    /// Takes smaller batches after one of `inputs` has failed, if its inputs were right and nothing else took its memory.
+    fn lower_batches(&self, inputs: usize, all_succeed: bool) {
+        if all_succeed && !self.has_evicted && !self.runtime.memory().is_building() {
+            self.batches.take_at_most(inputs / 2);
         }
     }
 
@@ -385,26 +396,38 @@ impl Thread<'_> {
     fn paint(&mut self, first: Crop) {
         let batch = self.gather_crops(first);
         if batch.len() == 1 {
-            return self.paint_each_alone(batch);
+            self.paint_each_alone(batch);
+            return;
         }
+        let count = batch.len();
         let painted = self.paint_crops(&batch);
-        let mut full = Vec::new();
+        let mut again = Vec::new();
         for (crop, painted) in batch.into_iter().zip(painted) {
-            if matches!(&painted, Err(error) if crops::is_full(error)) {
-                full.push(crop);
-            } else {
+            match &painted {
+                // Crops that do not fit into memory together may fit one by one, and a crop that fails must not fail
+                // the others.
+                Err(PaintError::Session(
+                    error @ (SessionError::OutOfMemory(_) | SessionError::Failed(_)),
+                )) => {
+                    if again.is_empty() {
+                        warn!(model.name = self.name, count, %error, "A batch failed; painting its crops one by one");
+                    }
+                    again.push(crop);
+                }
                 // A closed answer channel is fine: the caller is gone.
-                let _ = crop.answer.send(painted);
+                _ => drop(crop.answer.send(painted)),
             }
         }
-        if !full.is_empty() {
-            let count = full.len();
-            warn!(model.name = self.name, "Out of memory; painting {count} crops one by one");
-            self.paint_each_alone(full);
+        if !again.is_empty() {
+            self.has_evicted = false;
+            let all_succeed = self.paint_each_alone(again);
+            self.lower_batches(count, all_succeed);
         }
     }
 
-    fn paint_each_alone(&mut self, crops: Vec<Crop>) {
+    /// Returns whether all of them succeed.
+    fn paint_each_alone(&mut self, crops: Vec<Crop>) -> bool {
+        let mut all_succeed = true;
         for crop in crops {
             let alone = |own: &mut Self| own.paint_crops(std::slice::from_ref(&crop)).remove(0);
             // The crop before may have left no model loaded.
@@ -413,8 +436,10 @@ impl Thread<'_> {
                 Ok(()) => self.with_room(is_wanted, crops::is_full, alone),
                 Err(error) => Err(error.into()),
             };
+            all_succeed &= painted.is_ok();
             let _ = crop.answer.send(painted);
         }
+        all_succeed
     }
 
     /// Collects a batch: `first`, and waiting crops that line up with it.
