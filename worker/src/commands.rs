@@ -44,17 +44,17 @@ pub struct ModelArgs {
     /// The ONNX Runtime library [default: in .retouch/onnxruntime of this directory or a parent]
     #[arg(long, env = "ORT_DYLIB_PATH", value_name = "FILE")]
     pub onnxruntime: Option<PathBuf>,
-    /// CPU threads for a model, and threads for pixels [default: one per core]
+    /// CPU threads for a model, at most 8 of them on a GPU, and threads for pixels [default: one per core]
     #[arg(long, env = "RETOUCH_THREADS")]
     pub threads: Option<usize>,
-    /// The most GPU memory for one model, in MiB [default: no limit]
+    /// Maximum GPU memory for one model, in MiB [default: no limit]
     #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub gpu_memory_mib: Option<u32>,
-    /// The most memory for all loaded models together, in MiB: the least recently used ones are unloaded, and loaded again
-    /// when they are needed [default: no limit on a CPU, nine tenths of what is free at the start on a GPU]
+    /// Maximum memory for all loaded models together, in MiB: the least recently used ones are unloaded, and loaded
+    /// again when they are needed [default: no limit on a CPU, nine tenths of what is free at the start on a GPU]
     #[arg(long, env = "RETOUCH_MODEL_MEMORY_MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub model_memory_mib: Option<u32>,
-    /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
+    /// Maximum memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
     /// they fit
     /// [default: 1024 on a CPU; on a GPU 4096 or an eighth of the memory of all models, whichever is more, and at most
     /// half of it]
@@ -74,27 +74,28 @@ pub struct ModelArgs {
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
-    /// Give nets inputs of few shapes: tiles of few sizes, and one input or a full batch. CUDA prepares each
-    /// convolution again for every new shape [default: true on a GPU]
+    /// Limit the input shapes that nets see: a few tile sizes, and either one input or a full batch. cuDNN plans every
+    /// convolution again for each new shape [default: true on a GPU]
     #[arg(long, env = "RETOUCH_FEW_SHAPES", value_name = "BOOL")]
     pub few_shapes: Option<bool>,
     /// Record the GPU work of cutout nets and upscalers once per shape and replay it as a CUDA graph.
     #[arg(long, env = "RETOUCH_CUDA_GRAPHS", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub cuda_graphs: bool,
-    /// Round products of 32-bit floats to TF32 on a GPU, several times as fast.
+    /// Use TF32 for 32-bit math on a GPU: less precise, several times as fast.
     #[arg(long, env = "RETOUCH_TF32", value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub tf32: bool,
-    /// Which cutout nets and upscalers compute in 16 bits: on a GPU those whose manifest says so, none, or all that can.
-    /// On a CPU, `f16` shows what a GPU would return, and is slower.
+    /// Which cutout nets and upscalers run in half precision: on a GPU those whose manifest asks for it, none, or all
+    /// that can. On a CPU, `f16` shows what a GPU would return, and is slower.
     #[arg(long, env = "RETOUCH_PRECISION", value_enum, default_value = "manifest")]
     pub precision: PrecisionPolicy,
-    /// Keep the channels of convolutions innermost on a GPU.
+    /// Use the channels-last (NHWC) layout for convolutions on a GPU.
     #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub channels_last: bool,
-    /// The most pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU, 1 on a CPU]
+    /// Maximum number of pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU,
+    /// 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub batch: Option<u32>,
-    /// How long a picture or tile waits for others that are being prepared, to fill its batch, in milliseconds.
+    /// Maximum wait of a picture or tile for others that are being prepared, to fill its batch, in milliseconds.
     #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub batch_wait_ms: u64,
     #[command(flatten)]
@@ -208,11 +209,11 @@ impl ModelArgs {
     }
 }
 
-/// The largest picture accepted.
+/// The size limit of pictures.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// The longest side allowed for a picture, in pixels.
+    /// Maximum side of a picture, in pixels.
     #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = Limits::default().max_dimension)]
     pub max_dimension: u32,
 }

@@ -31,7 +31,10 @@ use crate::runs::Runs;
 use crate::shapes::InputShapes;
 use crate::tensor::{Precision, Tensors};
 
-/// A file in which a model's graph keeps tensors.
+/// Maximum number of CPU threads of a session on a GPU.
+const GPU_INTRA_THREADS: usize = 8;
+
+/// A file that contains tensors of a model's graph.
 #[derive(Clone, Debug)]
 pub struct ExtraFile {
     /// The name, as the graph spells it.
@@ -109,7 +112,7 @@ impl Runtime {
         &self.runs
     }
 
-    /// Returns the largest batch, and how long an input waits for others to join it.
+    /// Returns the maximum batch size, and how long an input waits for others to join its batch.
     pub fn batching(&self) -> (usize, Duration) {
         let Batching { max_inputs, wait } = self.settings.batching;
         let default = match self.device {
@@ -128,7 +131,7 @@ impl Runtime {
         }
     }
 
-    /// Returns the most memory of one run of an upscaler, in bytes.
+    /// Returns the maximum memory of one run of an upscaler, in bytes.
     pub fn tile_memory_bytes(&self) -> u64 {
         self.settings.tile_memory_bytes.unwrap_or_else(|| match self.device {
             Device::Cpu => 1 << 30,
@@ -139,7 +142,7 @@ impl Runtime {
         })
     }
 
-    /// Returns whether nets get inputs of few shapes.
+    /// Returns whether the input shapes of nets are limited.
     pub fn has_few_shapes(&self) -> bool {
         self.settings.gpu.few_shapes.unwrap_or(self.device == Device::Cuda)
     }
@@ -185,7 +188,7 @@ impl Runtime {
         self.device
     }
 
-    /// Opens a model from the bytes of its ONNX file and of the files in which its graph keeps tensors. Reads nothing
+    /// Opens a model from the bytes of its ONNX file and of the files with tensors of its graph. Reads nothing
     /// from disk, so the bytes that were checked are the bytes that run.
     ///
     /// # Errors
@@ -196,7 +199,7 @@ impl Runtime {
         Ok(Session(session.into()))
     }
 
-    /// Opens the model in this file, with the files next to it in which its graph keeps tensors.
+    /// Opens the model in this file, and the files next to it with tensors of its graph.
     ///
     /// # Errors
     /// Same as [`Self::open`].
@@ -281,7 +284,7 @@ impl Runtime {
         let _device = device::share_to_load();
         let open = || {
             OrtSession::builder(&self.environment)?
-                .with_intra_threads(self.settings.intra_threads)?
+                .with_intra_threads(self.intra_threads())?
                 .with_execution_providers([match self.device {
                     Device::Cpu => ep::CPU::default().build(),
                     Device::Cuda => ep::CUDA::default().build().error_on_failure(),
@@ -331,6 +334,15 @@ impl Runtime {
         opened.map_err(|error| classify(&error))
     }
 
+    /// Returns the CPU threads of each session. On a GPU few operators run on the CPU, and a server with hundreds of
+    /// cores would start more threads than a container may have.
+    fn intra_threads(&self) -> usize {
+        match self.device {
+            Device::Cpu => self.settings.intra_threads,
+            Device::Cuda => self.settings.intra_threads.min(GPU_INTRA_THREADS),
+        }
+    }
+
     fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
         self.builder_on(execution_providers(self.device, &self.settings.gpu, graphs))
     }
@@ -340,7 +352,7 @@ impl Runtime {
             // A memory pattern makes the second run of a shape allocate its tensors as one block, beside those that the arena
             // keeps from the first: a GPU would hold twice the memory of a run.
             .with_memory_pattern(self.device == Device::Cpu)?
-            .with_intra_threads(self.settings.intra_threads)?
+            .with_intra_threads(self.intra_threads())?
             .with_inter_threads(1)?
             // Spinning saves a third of a small model's time. Between runs it would occupy a core that pixel work
             // needs, so it stops when the run ends.
@@ -501,8 +513,8 @@ fn execution_providers(
     }
 }
 
-/// Returns the most memory of one run of an upscaler on a GPU, in bytes: 4 GiB or an eighth of the memory of `all` models,
-/// whichever is more, and at most half of either limit, because the weights and other models take some, too.
+/// Returns the maximum memory of one run of an upscaler on a GPU, in bytes: 4 GiB or an eighth of the memory of `all`
+/// models, whichever is more, and at most half of either limit, because the weights and other models take some, too.
 fn tile_memory_on_gpu(all: Option<u64>, of_each: Option<u64>) -> u64 {
     let most = all.map_or(0, |all| all / 8).max(4 << 30);
     [all, of_each].into_iter().flatten().fold(most, |most, limit| most.min(limit / 2))

@@ -26,13 +26,13 @@ pub struct RuntimeSettings {
     pub library: PathBuf,
     /// The device to use.
     pub device: DevicePolicy,
-    /// CPU threads per operator.
+    /// CPU threads per session; on a GPU, at most 8 of them.
     pub intra_threads: usize,
     /// Settings that only apply to a GPU.
     pub gpu: GpuSettings,
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
-    /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 1 GiB on a CPU, and
+    /// Maximum memory of one run of an upscaler, a tile or a batch of tiles, in bytes. `None` means 1 GiB on a CPU, and
     /// 4 GiB or an eighth of the memory of all models on a GPU, whichever is more, and at most half of it.
     pub tile_memory_bytes: Option<u64>,
     /// The memory of all loaded models.
@@ -47,12 +47,12 @@ pub struct RuntimeSettings {
 /// Which nets compute in 16 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum PrecisionPolicy {
-    /// On a GPU those whose manifest says so, on a CPU none: it is slower in 16 bits.
+    /// On a GPU the nets whose manifest asks for it, on a CPU none: a CPU is slower in 16 bits.
     #[default]
     Manifest,
     /// None.
     F32,
-    /// All that can. On a CPU, they compute in 32 bits and round like a GPU, to show what it would return.
+    /// All nets that can. On a CPU, they compute in 32 bits and round like a GPU, to show what a GPU would return.
     F16,
 }
 
@@ -66,8 +66,9 @@ pub struct GpuSettings {
     /// Whether a net's tensors stay on the device between runs of the same shape. `None` means yes on a GPU and no on a
     /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
-    /// Whether a net gets inputs of few shapes: tiles of few sizes, and batches of 1 or the most. `None` means yes on a GPU,
-    /// where cuDNN plans every convolution again when the shape of its input changes, and no on a CPU.
+    /// Whether to limit the input shapes that a net sees: a few tile sizes, and either one input or a full batch.
+    /// `None` means yes on a GPU, where cuDNN plans every convolution again when the shape of its input changes, and no
+    /// on a CPU.
     pub few_shapes: Option<bool>,
     /// Whether CUDA records the kernels of a run of a picture net and launches them as one graph. Requires kept tensors.
     /// An engine runs without it.
@@ -76,7 +77,7 @@ pub struct GpuSettings {
     pub tf32: bool,
     /// Which nets compute in 16 bits. The only setting that also applies to a CPU.
     pub precision: PrecisionPolicy,
-    /// Whether convolutions keep channels innermost, as tensor cores want them. Gains most in 16 bits.
+    /// Whether convolutions use the channels-last (NHWC) layout, which tensor cores read. It gains most in 16 bits.
     pub channels_last: bool,
 }
 
@@ -98,10 +99,10 @@ impl Default for GpuSettings {
 /// How waiting inputs of the same shape are combined into one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Batching {
-    /// The largest batch of one run; 1 disables batching. `None` means 8 on a GPU and 1 on a CPU, where one input keeps
-    /// all cores busy.
+    /// Maximum batch size of one run; 1 disables batching. `None` means 8 on a GPU and 1 on a CPU, where one input
+    /// keeps all cores busy.
     pub max_inputs: Option<usize>,
-    /// How long an input waits for another that is on its way, to join its batch.
+    /// Maximum wait of an input for another that is being prepared, to join its batch.
     pub wait: Duration,
 }
 
