@@ -24,7 +24,7 @@ use retouch_core::db::{self, PgPool};
 
 pub use answer::Answer;
 
-/// The most connections that a command opens to Postgres.
+/// Maximum number of connections that a command opens to Postgres.
 const CONNECTIONS: u32 = 4;
 
 /// Manage accounts and jobs, and audit the books.

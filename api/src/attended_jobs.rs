@@ -1,5 +1,5 @@
-//! Jobs that run only for the requests that wait for them. Once all their clients have hung up, they are canceled:
-//! nobody pays for a result that nobody receives.
+//! Jobs that run only for the requests that wait for them. Once all their clients have hung up, they are canceled, so
+//! that nobody pays for a result that no client receives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,14 +9,14 @@ use futures::future::BoxFuture;
 use retouch_core::JobId;
 use tokio::runtime::Handle;
 
-/// How long a job runs on after its last client hung up: a client that gives up and tries again at once joins it.
+/// Grace period for a job after its last client hung up: a client that gives up and retries immediately joins it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The attended jobs that this process submitted.
 #[derive(Clone, Default)]
 pub struct AttendedJobs(Arc<Mutex<HashMap<JobId, Weak<Attended>>>>);
 
-/// A request's wait for an attended job. Dropped before [`Attendance::end`], the client hung up.
+/// A request's wait for an attended job. If it is dropped before [`Attendance::end`], the client hung up.
 pub struct Attendance(Option<Arc<Attended>>);
 
 struct Attended {

@@ -14,16 +14,17 @@ use crate::kept::kept_with;
 use crate::turns::Turn;
 
 const MIB: u64 = 1 << 20;
-/// What the process needs beside pictures and uploads, in MiB: code, connections, responses, freed memory that the
-/// allocator keeps.
+/// The memory that the process needs in addition to pictures and uploads, in MiB: code, connections, responses, and
+/// freed memory that the allocator keeps.
 const BASE_MIB: u64 = 192;
-/// The least default budget, in MiB: a photo of 36 megapixels.
+/// Minimum default budget, in MiB: enough for a photo of 36 megapixels.
 const MIN_MIB: u64 = 192;
 /// The memory that most photos take per pixel until they are stored, in bytes.
 const PIXEL_BYTES: u64 = 5;
-/// The part of the memory that one user's rendered files may take until they are sent.
+/// The rendered files of one user may take `1 / SHARE_OF_USER` of the memory until they are sent.
 const SHARE_OF_USER: usize = 4;
-/// The same for a visitor: anybody can be many visitors.
+/// The rendered files of one visitor may take `1 / SHARE_OF_VISITOR` of the memory: a person can appear as many
+/// visitors.
 const SHARE_OF_VISITOR: usize = 16;
 
 /// The memory and the threads for pictures. Work waits in turn for its memory and then for a thread.
@@ -97,7 +98,7 @@ impl DecodeBudget {
         self.reserve(bytes, self.wait).await
     }
 
-    /// Returns memory of at least `bytes`: this, or another in its place.
+    /// Returns memory of at least `bytes`: `memory` itself if it suffices, otherwise a new reservation in its place.
     ///
     /// # Errors
     /// Same as [`Self::reserve`].
@@ -105,7 +106,7 @@ impl DecodeBudget {
         if memory.0.num_permits() as u64 * MIB >= bytes {
             return Ok(memory);
         }
-        // Two that keep what they have would wait for each other.
+        // Release first: two callers that each keep their memory while asking for more would deadlock.
         drop(memory);
         self.reserve_soon(bytes).await
     }
@@ -166,7 +167,7 @@ impl Memory {
         drop(self.0.split(self.0.num_permits().saturating_sub(kept)));
     }
 
-    /// Keeps as much as `file` takes until its last copy is dropped, and ends the turn in which it was rendered.
+    /// Keeps as much memory as `file` takes until its last copy is dropped, and ends the turn that rendered it.
     pub fn keep_for(mut self, file: Bytes, turn: Turn) -> Bytes {
         self.shrink_to(file.len());
         let bytes = self.0.num_permits() << 20;

@@ -8,9 +8,10 @@ use bytes::Bytes;
 
 use crate::kept::kept_with;
 
-/// A number of units, of which an address may use half of what the others leave.
+/// A budget of units; one address may use half of the units that the others leave.
 ///
-/// A lone address can take half of the budget, the next one a quarter. Whatever a few addresses take, a newcomer finds room.
+/// A lone address can take half of the budget, the next one a quarter. However much a few addresses take, some units
+/// remain for a newcomer.
 pub struct FairBudget {
     limit: usize,
     used: Mutex<Used>,

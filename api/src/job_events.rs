@@ -22,11 +22,11 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Unread events per job. A subscriber that falls further behind polls instead.
 const CHANNEL_CAPACITY: usize = 16;
 
-/// The most jobs whose progress is kept, more than ever run at once. Beyond that, all progress is dropped, and workers
-/// report it again.
+/// Maximum number of jobs whose progress is kept, more than ever run at once. Beyond that, all progress is dropped, and
+/// workers report it again.
 const MAX_PROGRESS: usize = 10_000;
 
-/// The event streams that an account may have open in this process: tabs and programs, each of which takes a connection.
+/// Maximum number of open event streams per account in this process: each tab and program takes a connection.
 const MAX_STREAMS: usize = 50;
 
 /// Distributes workers' events to subscribers in this process.

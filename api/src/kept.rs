@@ -1,4 +1,4 @@
-//! Files that keep what was reserved for them until they are sent.
+//! Files that keep their reservation until they are sent.
 
 use bytes::Bytes;
 

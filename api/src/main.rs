@@ -22,7 +22,7 @@ use retouch_heif::Support;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// How long a stopping process waits for tasks that outlived their requests.
+/// Grace period of a stopping process for tasks that outlived their requests.
 const TASKS_GRACE: Duration = Duration::from_secs(10);
 
 /// The Retouch API.

@@ -14,13 +14,13 @@ use retouch_core::{audit, db, jobs};
 use crate::state::App;
 use worker_gauges::WorkerGauges;
 
-/// How long the exporter shows a gauge that is not set again. Only those of workers that are gone are not: [`watch`] sets
-/// all others at least once a minute.
+/// How long the exporter keeps a gauge that is no longer updated. This affects only the gauges of departed workers:
+/// [`watch`] updates all others at least once a minute.
 pub const GAUGE_TIMEOUT: Duration = Duration::from_hours(24);
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How often the ledger's gauges are updated and one process checks whether an audit is due.
 const BOOKS_INTERVAL: Duration = Duration::from_mins(1);
-/// How long adding up the ledger, or an audit, may take: a silent connection must not stop the gauges.
+/// Maximum time for summing up the ledger or for an audit: a silent connection must not stop the gauges.
 const BOOKS_LIMIT: Duration = Duration::from_mins(30);
 
 /// Measures a request under its route; raw paths would create a time series per image.

@@ -1,5 +1,5 @@
-//! A connection whose client must read what it asked for: one that stops reading, or reads a byte now and then, would keep
-//! the memory and the connections behind its response forever.
+//! A connection whose client must read at a minimum speed: a client that stops reading, or reads a byte now and then,
+//! would keep the memory and the connections behind its response forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a client may read nothing, and the most time that reading faster saves up.
+/// Maximum time without reading, and the most time that a client saves up by reading faster.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The least bytes per second while we wait for the client: a tenth of a slow mobile connection.
+/// Minimum speed in bytes per second while we wait for the client: a tenth of a slow mobile connection.
 const PACE: f64 = 4096.0;
 
 /// Fails to write once the client has read too little for too long. Only time in which we wait for the client counts.

@@ -119,7 +119,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(removebg::account))
         .route("/v1.0/removebg", axum::routing::options(removebg::preflight))
         .route("/v1.0/account", axum::routing::options(removebg::preflight))
-        // Its own protocol describes what it offers.
+        // MCP is not in the OpenAPI document: its own protocol describes its tools.
         .route(mcp::PATH, axum::routing::post(mcp::answer))
         .route(mcp::METADATA_PATH, axum::routing::get(mcp::resource_metadata))
         .route(mcp::METADATA_PATH_OF_MCP, axum::routing::get(mcp::resource_metadata))
@@ -183,8 +183,8 @@ async fn reject_head(route: MatchedPath, request: Request, next: Next) -> Respon
     next.run(request).await
 }
 
-/// Keeps pages of other sites from using up the free runs and uploads of their visitors: what a browser sends for them
-/// counts for its address. Callers with a key or a token count for themselves.
+/// Rejects anonymous POST requests from pages of other sites: another site could otherwise use up the free runs and
+/// uploads of its visitors' IP addresses. Callers with a key or a token have limits of their own.
 async fn reject_cross_site(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let has = |name: HeaderName| headers.contains_key(name);

@@ -24,17 +24,16 @@ use crate::fair_budget::FairBudget;
 use crate::paced_stream::PacedStream;
 use crate::state::App;
 
-/// The most unsent bytes that the kernel buffers for a connection. By default, it buffers megabytes and reports room only
-/// after sending a third of them, so a slow reader would look as if it had stopped.
+/// Maximum number of unsent bytes that the kernel buffers for a connection. By default, it buffers megabytes and
+/// reports room only after sending a third of them, so a slow reader would look as if it had stopped.
 const MAX_UNSENT: u32 = 128 << 10;
-/// How long a connection that had a request may go without another complete request head. Longer than the two minutes
-/// for which proxies keep idle connections: the proxy must close first, because only it knows that no request is on its
-/// way.
+/// Maximum time without another complete request head on a connection that had a request. Longer than the two minutes
+/// that proxies keep idle connections: the proxy must close first, because only it knows that no request is on its way.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
-/// The longest request head, and the most that is read ahead of a body, in bytes.
+/// Maximum size of a request head, and of the part of a body that is read ahead, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long requests in flight may take after the process was asked to stop. Requests that wait for a run are answered at
-/// once; the rest are slow uploads and downloads, which must not delay a restart.
+/// Grace period for requests in flight after the process was asked to stop. Requests that wait for a run are answered
+/// immediately; the rest are slow uploads and downloads, which must not delay a restart.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Serves `router` over HTTP/1.1 until `stop` resolves, then finishes the requests in flight. A proxy speaks HTTP/2 with

@@ -29,8 +29,8 @@ use crate::turns::Turns;
 use crate::visitors::Visitors;
 use crate::webhooks::address::AddressRules;
 
-/// The renderings of a caller at a time. Each may take most of the memory for pictures, and they wait for it in the order
-/// in which they come: a caller with many would fill the queue.
+/// Maximum concurrent renderings per caller. Each may take most of the memory for pictures, and renderings get memory
+/// in order of arrival, so a caller with many would block the others.
 const RENDERINGS_OF_CALLER: usize = 2;
 
 /// The services and settings of one API process. Clones share them.
@@ -55,7 +55,7 @@ pub struct Parts {
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
     pub site: SiteConfig,
-    /// Marks files as the operator has configured.
+    /// Marks files as configured by the operator.
     pub credentials: Credentials,
     /// Reads the marks of files.
     pub verifier: Verifier,

@@ -9,14 +9,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::kept::kept_with;
 
-/// Lets each caller render a few files at once. The others of the same caller wait, and all of them while the files that it
-/// has not read yet take its share of the memory.
+/// Lets each caller render a few files at once. Further renderings of that caller wait, and all its renderings wait
+/// while its unread files take its share of the memory.
 pub struct Turns<Caller> {
     at_once: usize,
     callers: Mutex<HashMap<Caller, Weak<Own>>>,
 }
 
-/// What a caller uses.
+/// The turns and the memory that a caller uses.
 struct Own {
     turns: Arc<Semaphore>,
     /// The memory of files that are not sent yet, in bytes.

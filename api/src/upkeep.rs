@@ -11,7 +11,7 @@ use crate::state::App;
 
 /// The time between rounds. Workers sweep every second; this covers the time in which none runs.
 const INTERVAL: Duration = Duration::from_secs(15);
-/// How long workers have to renew their leases after an outage. They try every five seconds at least, however long
+/// Grace period for workers to renew their leases after an outage. They try every five seconds at least, however long
 /// the leases are.
 const LEASE: Duration = Duration::from_mins(1);
 

@@ -1,4 +1,4 @@
-//! API keys: programs that use one act for its owner and spend the owner's credits.
+//! API keys: a program that sends one acts for the key's owner and spends the owner's credits.
 //!
 //! The database stores only the SHA-256 of a key. A key has 256 random bits and cannot be guessed, so a plain hash
 //! is enough, and finding a key is one index lookup.
@@ -11,11 +11,11 @@ use crate::{ApiKeyId, UserId, db};
 
 /// The prefix of every key.
 pub const PREFIX: &str = "rt_";
-/// The most keys a user can have.
+/// Maximum number of keys per user.
 pub const MAX_KEYS: i64 = 20;
-/// The longest name of a key, in characters.
+/// Maximum length of a key's name, in characters.
 pub const MAX_NAME_LENGTH: usize = 60;
-/// The number of leading characters that its owner can see later, to tell keys apart.
+/// The number of leading characters that the owner still sees later, to tell keys apart.
 pub const SHOWN_LENGTH: usize = 9;
 
 /// A key, as its owner sees it after creation.
@@ -42,7 +42,7 @@ pub enum CreateError {
     /// The user has [`MAX_KEYS`] keys.
     #[error("You already have 20 keys. Revoke one first.")]
     TooMany,
-    /// The account was deleted meanwhile.
+    /// The account was deleted in the meantime.
     #[error("This account was deleted")]
     OwnerGone,
     /// The database failed.
@@ -157,7 +157,7 @@ pub async fn find_user(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User
         email: found.email,
         credits: found.credits,
         reserved: found.reserved,
-        // Confirming the address with the identity provider takes the user's token.
+        // Only a user's token can confirm the email address, so it is never stale here.
         email_is_stale: false,
     }))
 }

@@ -168,7 +168,7 @@ impl fmt::Display for Finding {
 
 /// How often one of the processes audits the books.
 const INTERVAL: Duration = Duration::from_hours(1);
-/// How long erasing the data of a deleted account may take.
+/// Grace period for erasing the data of a deleted account.
 const ERASURE_HOURS: i32 = 1;
 /// Jobs, orders, or users that one statement reads.
 const PAGE: i64 = 5000;

@@ -1,4 +1,4 @@
-//! Chores: work that one process at a time does every so often, and what its last round found.
+//! Chores: work that one process at a time does at intervals, and the outcome of the last round.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ pub struct DatabaseConfig {
     /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
     pub database_url: Secret,
-    /// The most connections this process opens to Postgres.
+    /// Maximum number of connections that this process opens to Postgres.
     #[arg(long, env, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub database_connections: u32,
 }

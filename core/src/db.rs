@@ -19,26 +19,26 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
 
 const MIGRATION_LOCK_POLL: Duration = Duration::from_millis(500);
 
-/// How long a statement may take before it is logged with its text.
+/// Statements that take longer are logged with their text.
 const SLOW_STATEMENT: Duration = Duration::from_millis(200);
 
 /// How long an idle connection counts as alive without a ping.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
-/// How long to wait for a connection, opening one included.
+/// Maximum wait for a connection, including opening one.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may take to answer a ping. A connection that is silent for longer is closed.
+/// Maximum time for a connection to answer a ping. A connection that is silent for longer is closed.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait for a call to the database that should take milliseconds; see [`within`].
+/// Maximum wait for a call to the database that should take milliseconds; see [`within`].
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long [`retry`] repeats a call.
 const RETRY_TIME: Duration = Duration::from_mins(15);
-/// The longest pause between two tries.
+/// Maximum pause between two tries.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two tries of a command to connect.
 const CONNECT_PAUSE: Duration = Duration::from_millis(200);
-/// The server ends statements, waits for locks, and idle transactions after these times. It closes the connection of a
-/// client whose machine or network is gone within two minutes, not hours; over a Unix socket, keepalives have no effect.
+/// Server-side timeouts for statements, lock waits, and idle transactions. The keepalives close the connection of a
+/// client whose machine or network is gone within two minutes, not hours; over a Unix socket, they have no effect.
 const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
                                set idle_in_transaction_session_timeout = '60s'; \
                                set tcp_keepalives_idle = 60; set tcp_keepalives_interval = 15; \
@@ -126,7 +126,7 @@ pub async fn connected_pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     let pool = pool(config)?;
     let options = pool.connect_options();
     let deadline = Instant::now() + ACQUIRE_TIMEOUT;
-    // Not through the pool, which would not say why it cannot connect.
+    // Connect without the pool, which would not report why it cannot connect.
     while let Err(error) = within_time(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await
     {
         if is_misconfigured(&error) || !is_unavailable(&error) || Instant::now() > deadline {
@@ -181,7 +181,7 @@ async fn set_timeouts(connection: &mut PgConnection) -> sqlx::Result<()> {
 
 /// Pings the server, and replaces a connection that fell silent.
 ///
-/// The pool could not close a silent one: over TLS, sqlx waits for the server's closing message (sqlx 0.9.0,
+/// The pool could not close a silent connection: over TLS, sqlx waits for the server's closing message (sqlx 0.9.0,
 /// `RustlsSocket::poll_shutdown`), so its place in the pool would be lost. Dropping a connection closes it at once.
 async fn ping_or_replace(
     connection: &mut PgConnection,
@@ -245,7 +245,7 @@ pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<
     if count_missing(&mut connection, migrator).await? > 0 {
         refuse_unfinished_indexes(&mut connection).await?;
     }
-    // Not `run`: its future is not `Send` with a borrowed connection.
+    // `Migrator::run` would not do: its future is not `Send` with a borrowed connection.
     match migrator.run_direct(None, &mut connection, false).await {
         // An older version can run on a newer schema, so that operators can go back.
         Err(MigrateError::VersionMissing(newer)) => {

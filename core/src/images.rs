@@ -118,7 +118,7 @@ pub enum InsertOutcome {
     Inserted,
     /// It was announced so long ago that the janitor has deleted its objects.
     TooLate,
-    /// Its owner deleted their account meanwhile.
+    /// Its owner deleted their account in the meantime.
     OwnerGone,
     /// Its owner has no room for it.
     OverQuota,
@@ -234,7 +234,7 @@ pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Op
     Ok(found.filter(|image| image.owner == Some(owner)))
 }
 
-/// Returns those of `ids` that `owner` owns, in the order of the ids, each once.
+/// Returns the images among `ids` that `owner` owns, in the order of the ids, each once.
 pub async fn owned_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::Result<Vec<Image>> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     sqlx::query_as!(
@@ -275,8 +275,8 @@ pub async fn for_visitor(
     .await
 }
 
-/// Returns the earlier upload of the same bytes by a program of `owner`, unless it expires within ten minutes, in
-/// which the caller may not get to submit its run.
+/// Returns the earlier upload of the same bytes by a program of `owner`, unless it expires within ten minutes: the
+/// caller may need that long to submit its run.
 pub async fn for_program(
     pool: &PgPool,
     owner: UserId,

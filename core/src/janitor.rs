@@ -36,18 +36,18 @@ const ROUND: Duration = Duration::from_secs(10);
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
 /// How often one of the processes runs the hourly tasks, and looks for orphans.
 const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
-/// How long a task of a round may take before it is interrupted, so that neither a silent connection nor a long task holds up
-/// the others. The next round continues.
+/// Maximum time for a task of a round before it is interrupted, so that neither a silent connection nor a long task
+/// holds up the others. The next round continues.
 const TASK_LIMIT: Duration = Duration::from_mins(2);
-/// The same for all hourly tasks together.
+/// Maximum time for all hourly tasks together.
 const HOURLY_LIMIT: Duration = Duration::from_hours(3);
-/// The same for the search for orphans: listing 100 million objects takes hours.
+/// Maximum time for the search for orphans: listing 100 million objects takes hours.
 const ORPHANS_LIMIT: Duration = Duration::from_hours(20);
 /// Objects deleted per transaction.
 const BATCH: i64 = 32;
 /// Objects deleted concurrently.
 const CONCURRENCY: usize = 8;
-/// How long a transaction may wait for the store: less than the server lets a transaction idle.
+/// Maximum wait of a transaction for the store: shorter than the server's timeout for idle transactions.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
 /// How long an orphan is kept after it was found. The missing row would be sufficient evidence; but if the database was set
 /// back to an earlier moment, its operator may want to set it to a later one.
@@ -65,7 +65,7 @@ pub const KEY_DAYS: i32 = 7;
 
 /// Cleans up until `stop`.
 pub async fn run(pool: PgPool, storage: Storage, stop: CancellationToken) {
-    // Side by side, because listing a large bucket takes long.
+    // Run concurrently, because listing a large bucket takes long.
     let all = async {
         tokio::join!(
             run_rounds(&pool, &storage),

@@ -2,8 +2,8 @@
 //! answers without a job, with their replies, and cancellations of calls. The only code that names apalis or Redis.
 //!
 //! Nothing here is the truth. The sweeper rings again for a lost doorbell, a request that waits for a job also polls
-//! Postgres, and rate limits are counted locally meanwhile, so Redis can be flushed, restarted or unreachable at any
-//! time. Runs on Redis 7 and Valkey 8, or newer.
+//! Postgres, and each process counts rate limits locally while Redis is away, so Redis can be flushed, restarted or
+//! unreachable at any time. Runs on Redis 7 and Valkey 8, or newer.
 
 mod cancellations;
 mod events;
@@ -38,7 +38,7 @@ pub use requests::{MAX_WAITING, Pending, Reply, Request, RequestError, Requests}
 /// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
 /// for their jobs.
 const MAX_DOORBELLS: usize = 10_000;
-/// When an unacknowledged doorbell counts as lost. A live worker acknowledges within milliseconds.
+/// The age at which an unacknowledged doorbell counts as lost. A live worker acknowledges within milliseconds.
 const STALE_AFTER: Duration = Duration::from_secs(30);
 /// The consumer group that all workers share.
 const GROUP: &str = "workers";

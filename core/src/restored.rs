@@ -1,5 +1,5 @@
-//! Finds what the restore of a backup brought back: accounts, images, results, API keys and webhooks that people had
-//! deleted, and webhooks as they were before a change. The database from before the restore has the record.
+//! Finds the rows that the restore of a backup brought back: accounts, images, results, API keys and webhooks that
+//! people had deleted, and webhooks as they were before a change. The database from before the restore has the record.
 
 use std::collections::{HashMap, HashSet};
 

@@ -151,12 +151,13 @@ pub async fn delete(
     id: ResultId,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
-    // Not `users::lock`: whoever deletes an image holds it while Postgres locks the key of its owner.
+    // `users::lock` is stronger and could deadlock: a deletion of an image holds the image's row while Postgres locks
+    // the owner's key.
     sqlx::query!("select id from users where id = $1 for no key update", owner.uuid())
         .fetch_optional(&mut *tx)
         .await?;
-    // Deleting the result also changes the row of an image that was made from it, and that of its job. Whoever deletes
-    // images, such as the janitor, locks them first, then changes their jobs, then their results.
+    // Deleting the result also changes the rows of its job and of an image made from it. Deletions of images, such as
+    // the janitor's, lock the images first, then change their jobs, then their results.
     sqlx::query!(
         "select id from images
          where (made_from_result = $1 or id = (select image_id from results where id = $1)) and owner_id = $2

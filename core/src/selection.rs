@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::ImageId;
 use crate::queue::{Reply, Request};
 
-/// The most points of a request, positive and negative together.
+/// Maximum number of points in a request, positive and negative together.
 pub const MAX_POINTS: usize = 64;
 
 /// A pixel of an image: its column and row, from 0.

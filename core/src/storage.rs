@@ -41,13 +41,13 @@ pub(crate) use upload::{UnfinishedUpload, abort_stale, forget_uploads, unfinishe
 
 /// How many times the client tries a request.
 const TRIES: u32 = 3;
-/// How long to wait for a connection.
+/// Maximum wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait for an answer without counting the time to send a body.
+/// Maximum wait for an answer, not counting the time to send a body.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The slowest rate at which a body may be sent, in bytes per second.
 const SLOWEST_RATE: usize = 1_000_000;
-/// How long a probe may take.
+/// Maximum time for a probe.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the timeouts of a request with a body of `bytes` bytes. A store that hangs must not occupy a worker or an
@@ -398,7 +398,7 @@ pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> s
         .map(drop)
 }
 
-/// When the janitor tries again to delete an object that the store did not delete.
+/// The delay before the janitor tries again to delete an object that the store did not delete.
 pub(crate) const DOOMED_RETRY: Duration = Duration::from_mins(5);
 
 /// Postpones doomed keys by [`DOOMED_RETRY`].

@@ -16,7 +16,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 pub use traces::{continue_trace, current_trace};
 
-/// How long a process that exits waits for its last spans to be sent.
+/// Maximum wait of an exiting process for its last spans to be sent.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The telemetry settings of a process.
@@ -62,7 +62,7 @@ pub fn start(
 ) -> anyhow::Result<Telemetry> {
     let filter =
         EnvFilter::try_new(&config.log).context("RETOUCH_LOG is not a valid log filter")?;
-    // Colors only for terminals: a file or a collector would keep the control characters.
+    // Use colors only in terminals: a file or a collector would keep the control characters.
     let logs = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -84,8 +84,8 @@ pub fn start(
     Ok(Telemetry(provider))
 }
 
-/// Returns the exporter of metrics. It drops gauges that are not set again within `gauge_timeout`, for a program that sets
-/// all gauges over and over.
+/// Returns the exporter of metrics. It drops gauges that are not updated within `gauge_timeout`, for a program that
+/// keeps updating all its gauges.
 pub fn exporter(gauge_timeout: Option<Duration>) -> anyhow::Result<PrometheusBuilder> {
     PrometheusBuilder::new()
         .idle_timeout(MetricKindMask::GAUGE, gauge_timeout)

@@ -39,8 +39,8 @@ pub struct SignIn<'a> {
 ///
 /// A person who deleted an account within the last twelve months starts without credits; otherwise, deleting and
 /// signing up again would yield unlimited free credits. Returns `None` for such a person unless they ask to start again,
-/// and their token was not issued before the deletion: a page on another device renews its token by itself when it wakes, and must
-/// not recreate the account by requesting the balance.
+/// and their token was not issued before the deletion: a page on another device renews its token when it wakes, and
+/// must not recreate the account by requesting the balance.
 pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
     if let Some(user) = find(pool, sign_in).await? {
         return Ok(Some(user));
@@ -105,9 +105,9 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
     .await
 }
 
-/// Locks the row of a user until the transaction ends, so that what counts the user's rows and then adds one runs alone.
-/// Code that also locks images, jobs or orders must lock the user first; one lock order prevents deadlocks. Returns false if
-/// the account does not exist or was deleted.
+/// Locks the row of a user until the transaction ends, so that only one transaction at a time counts the user's rows
+/// and adds one. Code that also locks images, jobs or orders must lock the user first; one lock order prevents
+/// deadlocks. Returns false if the account does not exist or was deleted.
 pub(crate) async fn lock(conn: &mut PgConnection, user: UserId) -> sqlx::Result<bool> {
     let is_active = sqlx::query_scalar!(
         r#"select deleted_at is null as "is_active!" from users where id = $1 for update"#,
@@ -144,7 +144,7 @@ async fn last_deletion(
 }
 
 /// Stores the email address that the identity provider reports; `None` keeps the earlier one. Does nothing if the
-/// account was deleted meanwhile.
+/// account was deleted in the meantime.
 pub async fn confirm_email(pool: &PgPool, user: UserId, email: Option<&str>) -> sqlx::Result<()> {
     sqlx::query!(
         "update users set email = coalesce($2, email), email_checked_at = now()

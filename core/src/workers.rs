@@ -26,7 +26,7 @@ pub struct ServedModel {
     /// The factor of upscales that it serves; older workers do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<u8>,
-    /// The most pixels, width times height, of the pictures that it serves; `None` for any size.
+    /// Maximum number of pixels, width times height, of the pictures that it serves; `None` for any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_pixels: Option<u64>,
     /// The words it knows; `None` if it accepts any word or takes no prompt.
@@ -35,8 +35,8 @@ pub struct ServedModel {
     /// True if it is a demo, which shows the workflow and not useful results.
     #[serde(default)]
     pub is_demo: bool,
-    /// Whether it is in memory. One that gave way to others is loaded again for the next job; older workers do not report
-    /// it.
+    /// Whether it is in memory. A model that gave way to others is loaded again for the next job; older workers do not
+    /// report this.
     #[serde(default = "loaded")]
     pub is_loaded: bool,
 }

@@ -4,11 +4,11 @@
 //!
 //! The bounds are far from any honest store, and hold wherever in the store the library finds the boxes.
 
-/// The largest store, in bytes.
+/// Maximum size of a store, in bytes.
 const MAX_STORE_BYTES: usize = 8 << 20;
-/// The most boxes that contain others. A manifest has about ten.
+/// Maximum number of boxes that contain others. A manifest has about ten.
 const MAX_BOXES: usize = 2048;
-/// The most values in all boxes of CBOR and JSON together.
+/// Maximum number of values in all boxes of CBOR and JSON together.
 const MAX_VALUES: usize = 1 << 15;
 /// How deep arrays, maps, and tags of CBOR may nest.
 const MAX_DEPTH: usize = 64;
@@ -19,7 +19,7 @@ const LONG_BYTES: usize = 1 << 10;
 const TYPE_TAIL: [u8; 12] =
     [0x00, 0x11, 0x00, 0x10, 0x80, 0x00, 0x00, 0xaa, 0x00, 0x38, 0x9b, 0x71];
 
-/// The most memory that parsing takes beside the file, in bytes: the library keeps several copies of the store, and up to
+/// Peak memory of parsing beside the file, in bytes: the library keeps several copies of the store, and up to
 /// 850 bytes for a value.
 pub(crate) const PARSING_BYTES: u64 = 4 * MAX_STORE_BYTES as u64 + 850 * MAX_VALUES as u64;
 
@@ -74,7 +74,7 @@ impl Values {
         Ok(())
     }
 
-    /// Counts at least as many values as a text of JSON has.
+    /// Returns an upper bound for the number of values in a JSON text.
     fn count_json(&mut self, text: &[u8]) -> Result<(), &'static str> {
         let separators = text.iter().filter(|letter| b"{[:,".contains(letter));
         self.count(separators.count() + 1)

@@ -3,11 +3,11 @@
 use crate::error::SignError;
 use crate::{Format, heif, png, webp};
 
-/// The longest XMP packet that is read, in bytes.
+/// Maximum size of an XMP packet that is read, in bytes.
 const MAX_XMP_BYTES: usize = 1 << 20;
 /// The start of a JPEG segment with XMP (XMP part 3, 1.1.3).
 const JPEG_XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
-/// The longest contents of a JPEG segment in bytes.
+/// Maximum size of a JPEG segment's contents, in bytes.
 const MAX_SEGMENT_BYTES: usize = u16::MAX as usize - 2;
 
 /// Returns the approximate size of a file's manifest store in bytes; `None` if it has none. Cheap: parses nothing.

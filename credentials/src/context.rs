@@ -24,7 +24,7 @@ pub(crate) fn with_anchors(anchors: Option<&str>) -> c2pa::Result<Arc<Context>> 
         "builder": { "thumbnail": { "enabled": false } },
         "core": {
             "allowed_network_hosts": [],
-            // Refuses compressed manifests: a small file may hold any number, each of which would take megabytes.
+            // Refuses compressed manifests: a small file may hold any number of them, and each would take megabytes.
             "max_decompressed_manifest_size_in_mb": 0,
         },
         "trust": { "trust_anchors": anchors },

@@ -10,21 +10,21 @@ use crate::guard::guard;
 use crate::statement::PARENT;
 use crate::{Format, SourceType, container, report, xmp};
 
-/// The largest manifest store of an upload that is kept, in bytes. The quota does not count it.
+/// Maximum size of an upload's kept manifest store, in bytes. The quota does not count it.
 pub const MAX_MANIFEST_BYTES: usize = 1 << 20;
-/// The largest manifest store of a result that goes into what is made from it, in bytes: ours, and what was kept of the
-/// upload.
+/// Maximum size of a result's manifest store that goes into a picture made from it, in bytes: our manifest and the kept
+/// store of the upload.
 const MAX_RESULT_MANIFEST_BYTES: usize = 4 << 20;
-/// The title of an upload in the manifests of what is made from it.
+/// The title of an upload in the manifests of pictures made from it.
 const UPLOAD: &str = "Uploaded picture";
-/// The title of a result in the manifests of what is made from it.
+/// The title of a result in the manifests of pictures made from it.
 const RESULT: &str = "Result";
 
 /// The provenance of an upload, read before its metadata was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
     /// An archive of the ingredient, with the file's manifests and the outcome of validating them against the file;
-    /// `None` if it had none, or one that cannot be kept.
+    /// `None` if it had none, or a manifest that cannot be kept.
     pub ingredient: Option<Vec<u8>>,
     /// The source type, from its manifest or XMP.
     pub source: Option<SourceType>,

@@ -1,4 +1,4 @@
-//! The operator's settings: which results to mark, and with which key.
+//! The operator's settings: which results to mark, and the key for them.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ enum Key {
     Usable(Signer),
 }
 
-/// How long before its expiry a certificate is reported.
+/// The time before its expiry when a certificate is first reported.
 const NOTICE: TimeDelta = TimeDelta::days(14);
 
 impl Credentials {
@@ -178,7 +178,7 @@ impl Credentials {
         Some(format!("{cause} {consequence}"))
     }
 
-    /// Returns whether results may need marks, in which case the caller must load the provenance of the picture.
+    /// Returns whether results may need marks; if so, the caller must load the provenance of the picture.
     pub fn may_mark(&self) -> bool {
         self.coverage != Coverage::Off
     }

@@ -122,7 +122,7 @@ pub struct Action {
 pub struct Ingredient {
     /// Its title.
     pub title: Option<String>,
-    /// Whether it is the picture that was edited, not one that was added.
+    /// Whether it is the edited picture, not an added one.
     pub is_parent: bool,
     /// The contents of its own manifest.
     #[cfg_attr(feature = "openapi", schema(no_recursion))]
@@ -143,7 +143,7 @@ pub struct Problem {
     pub explanation: Option<String>,
 }
 
-/// Returns the most memory that reading the marks of a file takes beside the file, in bytes.
+/// Returns the peak memory that reading the marks of a file takes beside the file, in bytes.
 pub fn reading_bytes(file: &[u8]) -> u64 {
     let manifest = Format::of(file).and_then(|format| container::manifest_bytes(file, format));
     manifest.map_or(0, |_| bounds::PARSING_BYTES)
@@ -212,13 +212,13 @@ impl Verifier {
         })
     }
 
-    /// Describes a manifest, and those of its ingredients for up to `depth` generations; `left` is the number of
-    /// ingredients that may still be described.
+    /// Describes a manifest and the manifests of its ingredients, for up to `depth` generations; `left` is the number
+    /// of ingredients that may still be described.
     fn claim(&self, reader: &Reader, manifest: &Manifest, depth: usize, left: &mut usize) -> Claim {
         let generator = manifest.claim_generator_info.as_ref().and_then(|all| all.first());
         let generator = generator.map(|info| named(&info.name, info.version.as_deref()));
         let generator = generator.or_else(|| manifest.claim_generator().map(text));
-        // Ingredients of this manifest come before those of its ingredients.
+        // Ingredients of this manifest come before the ingredients of its ingredients.
         let described = manifest.ingredients().iter().take(MAX_LISTED.min(*left));
         *left -= described.len();
         let ingredients = described.map(|ingredient| {
@@ -268,7 +268,7 @@ pub(crate) fn claimed_source(reader: &Reader) -> Option<SourceType> {
     let active = reader.active_manifest()?;
     let rest = reader.iter_manifests().filter(|manifest| manifest.label() != active.label());
     let all = rest.chain(std::iter::once(active)).flat_map(sources_of);
-    // Of several, `max_by_key` returns the last one, which is what was done last.
+    // If several have the same key, `max_by_key` returns the last one, which is the latest action.
     all.max_by_key(SourceType::weight)
 }
 

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// The vocabulary of the IPTC (<https://cv.iptc.org/newscodes/digitalsourcetype/>).
 const VOCABULARY: &str = "http://cv.iptc.org/newscodes/digitalsourcetype/";
-/// The longest name accepted from a file, in bytes. The longest of the vocabulary has 36.
+/// Maximum length of a name from a file, in bytes. The longest of the vocabulary has 36.
 const MAX_NAME_BYTES: usize = 64;
 /// The weight of content from a trained model.
 const GENERATED: u8 = 3;

@@ -11,7 +11,8 @@ use crate::SourceType;
 const IPTC_EXTENSION: &str = "http://iptc.org/std/Iptc4xmpExt/2008-02-29/";
 /// The property.
 const PROPERTY: &[u8] = b"DigitalSourceType";
-/// The most namespaces in a packet that is read; real ones have about 15. The reader looks up each name among all.
+/// Maximum number of namespaces in a packet that is read; real packets have about 15. The reader looks up each name
+/// among all.
 const MAX_NAMESPACES: usize = 256;
 
 /// Returns an XMP packet that states `source`.

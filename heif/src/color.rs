@@ -17,7 +17,7 @@ const DISPLAY_P3: i32 = 12;
 const PAPER_NITS: f32 = 203.0;
 /// The brightest that HLG shows on the display it is made for, in cd/m².
 const HLG_PEAK_NITS: f32 = 1000.0;
-/// Up to here, as a fraction of white paper, brightness stays as it is; highlights share the rest.
+/// Brightness up to this fraction of white paper is unchanged; highlights share the rest.
 const KNEE: f32 = 0.7;
 /// Steps of the table of encoded brightness. More than 8 bits, so that dark tones keep apart.
 const STEPS: usize = 1 << 14;
@@ -78,7 +78,7 @@ impl Nclx {
         nits / PAPER_NITS
     }
 
-    /// The matrix from the picture's primaries to those of sRGB.
+    /// The matrix from the picture's primaries to the sRGB primaries.
     fn to_srgb(self) -> [[f32; 3]; 3] {
         match self.primaries {
             BT709 => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -97,7 +97,7 @@ impl Nclx {
     }
 }
 
-/// What a display of 1000 cd/m² makes of scene light in HLG, in multiples of white paper.
+/// The light of a 1000 cd/m² display for scene light in HLG, in multiples of white paper.
 fn shown(rgb: [f32; 3]) -> [f32; 3] {
     let luminance = 0.2627 * rgb[0] + 0.678 * rgb[1] + 0.0593 * rgb[2];
     let gain = luminance.powf(0.2) * HLG_PEAK_NITS / PAPER_NITS;

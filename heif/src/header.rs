@@ -9,13 +9,13 @@ use retouch_pixels::{Limits, PixelError};
 
 /// The memory of the decoder apart from pixels, in bytes: the libraries' tables, threads, and buffers.
 const BASE_BYTES: u64 = 48 << 20;
-/// The most memory that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of
-/// 12 megapixels take 8 to 11.
+/// Peak memory of decoding, rotating, and encoding per pixel of 8 bits a channel, in bytes; photos of 12 megapixels
+/// take 8 to 11.
 const PIXEL_BYTES: u64 = 14;
 /// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
 const DEEP_PIXEL_BYTES: u64 = 24;
 
-/// The longest side that the decoder accepts before cropping, in pixels; libheif's own limit.
+/// Maximum side before cropping, in pixels; libheif's own limit.
 pub const MAX_CODED_SIDE: u32 = 1 << 16;
 
 type FourCc = [u8; 4];
@@ -116,13 +116,13 @@ impl Header {
         Ok(Self { codec, width, height, coded_pixels, is_deep, file: file.len() as u64 })
     }
 
-    /// Returns the most memory that [`crate::Heif::convert`] takes beside the file and its result, in bytes.
+    /// Returns the peak memory that [`crate::Heif::convert`] takes beside the file and its result, in bytes.
     pub const fn convert_bytes(&self) -> u64 {
         let per_pixel = if self.is_deep { DEEP_PIXEL_BYTES } else { PIXEL_BYTES };
         BASE_BYTES + 2 * self.file + per_pixel * self.coded_pixels
     }
 
-    /// Returns the most bytes that the result has.
+    /// Returns the maximum size of the result, in bytes.
     pub(crate) const fn result_bytes(&self) -> u64 {
         // Noise does not compress. A profile and metadata take a megabyte each at most.
         5 * self.width as u64 * self.height as u64 + (3 << 20)
@@ -308,7 +308,7 @@ fn entries(data: &[u8]) -> Option<impl Iterator<Item = (u32, Vec<u16>)>> {
         let width = if has_long_indices { 2 } else { 1 };
         let indices = data.get(at..at + count * width)?.chunks_exact(width);
         at += count * width;
-        // The highest bit tells whether a reader must know the property.
+        // The highest bit says whether a reader must know the property.
         let index = |bytes: &[u8]| match *bytes {
             [high, low] => u16::from_be_bytes([high & 0x7f, low]),
             [only, ..] => u16::from(only & 0x7f),

@@ -20,9 +20,9 @@ use crate::header::{Codec, Header};
 
 /// The processor time of a decoder, in seconds. A photo of 50 megapixels takes three.
 const CPU_SECS: u64 = 30;
-/// How long a decoder may take on a machine that is busy.
+/// Maximum time for a decoder, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long a probe may take. It decodes nothing, callers wait for it, and the next call tries again.
+/// Maximum time for a probe. It decodes nothing, callers wait for it, and the next call tries again.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 /// The maximum length of an error message that is read from a decoder, in bytes.
 const MAX_REASON_BYTES: u64 = 500;
@@ -80,13 +80,13 @@ impl Heif {
         Ok(Self { program, library: heif_library, patience: PATIENCE, support: OnceCell::new() })
     }
 
-    /// Replaces how long a decoder may take.
+    /// Replaces the maximum time for a decoder.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Returns a file that the rest of Retouch reads: this one, or what it is converted to.
+    /// Returns a file that the rest of Retouch can read: this file, or its conversion.
     ///
     /// # Errors
     /// Same as [`Self::convert`].
@@ -191,7 +191,7 @@ impl Heif {
             (decoder.stdin.take(), decoder.stdout.take(), decoder.stderr.take());
         let send = async {
             let Some(mut stdin) = stdin else { return };
-            // A decoder that has ended reads no more input; its status tells why it ended.
+            // A decoder that has ended reads no more input; its exit status says why.
             let _ = stdin.write_all(&input).await;
         };
         let talk = async {

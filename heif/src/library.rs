@@ -58,7 +58,7 @@ macro_rules! functions {
             /// # Safety
             /// The library must be libheif.
             unsafe fn find(library: &'static Library) -> Result<Self, libloading::Error> {
-                // SAFETY: the types are those of `heif.h`.
+                // SAFETY: the types match `heif.h`.
                 unsafe { Ok(Self { $($name: *library.get(stringify!($name))?,)* }) }
             }
         }

@@ -1,5 +1,5 @@
-//! The decoder as a program of its own, for the tests of this crate. With the argument `escape`, it attempts what
-//! a decoder must not be able to do, and prints what succeeded.
+//! The decoder as a program of its own, for the tests of this crate. With the argument `escape`, it attempts actions
+//! that a decoder must not be able to do, and prints the ones that succeeded.
 #![expect(unsafe_code, reason = "no safe function signals a single thread")]
 
 use std::fs::File;

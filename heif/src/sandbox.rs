@@ -12,7 +12,7 @@ use seccompiler::{
     SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule, TargetArch, apply_filter,
 };
 
-/// Address space beyond what the process has and may fill: stacks and heaps of threads, which stay empty.
+/// Extra address space for stacks and heaps of threads, which stay empty.
 const EMPTY_BYTES: u64 = 128 << 20;
 const PAGE_BYTES: u64 = 4096;
 
@@ -43,7 +43,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// Limits memory and processor time, and lets the process do nothing but compute, read its input and write its output.
+/// Limits memory and processor time, and allows the process only to compute, read its input and write its output.
 /// Libraries must be loaded before.
 ///
 /// # Errors

@@ -71,7 +71,7 @@ impl fmt::Display for Demand {
 pub struct Scope {
     /// The demand.
     pub demand: Demand,
-    /// The most pixels, width times height, of a picture; `None` for any size.
+    /// Maximum number of pixels, width times height, of a picture; `None` for any size.
     pub largest_pixels: Option<u64>,
 }
 
@@ -117,7 +117,7 @@ struct Binding {
     factor: Option<u8>,
     /// Magic Fix only: the mode; `None` for all.
     mode: Option<FixMode>,
-    /// The most pixels of a picture; larger pictures go to the next entry that fits. `None` for any size.
+    /// Maximum number of pixels of a picture; larger pictures go to the next entry that fits. `None` for any size.
     largest_pixels: Option<u64>,
     model: String,
 }
@@ -225,7 +225,7 @@ impl Bindings {
         Ok(bindings)
     }
 
-    /// Returns the model that meets a demand on a device for pictures of any size: that of the first fitting entry
+    /// Returns the model that meets a demand on a device for pictures of any size: the model of the first fitting entry
     /// without `largest_pixels`.
     pub fn model_for(&self, demand: Demand, device: Device) -> Option<&str> {
         self.fitting(demand, device)
@@ -273,8 +273,8 @@ impl Bindings {
         classes
     }
 
-    /// Returns what is served on a device, with the models. For each demand, the first scope that includes a picture
-    /// wins; the last includes all sizes.
+    /// Returns the scopes that are served on a device, with their models. For each demand, the first scope that
+    /// includes a picture wins; the last includes all sizes.
     pub fn served(&self, device: Device) -> Vec<(Scope, &str)> {
         let mut served: Vec<(Scope, &str)> = Vec::new();
         for demand in self.classes(device).into_iter().flat_map(Demand::of_class) {
@@ -288,8 +288,8 @@ impl Bindings {
         served
     }
 
-    /// Returns the model that answers clicks on a device: that of the first fitting `[[select]]`. Without one, the net
-    /// that finds subjects does.
+    /// Returns the model that answers clicks on a device: the model of the first fitting `[[select]]`. Without one, the
+    /// net that finds subjects does.
     pub fn selector_on(&self, device: Device) -> Option<&str> {
         let fits = |selector: &&Selector| selector.device.includes(device);
         self.selectors.iter().find(fits).map(|selector| selector.model.as_str())

@@ -1,4 +1,4 @@
-//! Text-guided inpainting: repaints a picture inside a mask as a prompt says.
+//! Text-guided inpainting: repaints a picture inside a mask as a prompt describes.
 //!
 //! There are two pipelines: [`sd_inpaint`] is Stable Diffusion or SDXL with a nine-channel UNet, [`flux2_klein`]
 //! is FLUX.2 \[klein\]. ONNX Runtime runs the nets; the arithmetic between them follows diffusers step by step on the CPU.

@@ -42,8 +42,8 @@ pub struct Manifest {
     pub name: String,
     /// The folder that holds `model.toml` and the model's files.
     pub folder: PathBuf,
-    /// The model's files: the ONNX file first, then the files in which its graph keeps tensors. A pipeline lists all of
-    /// its files, a fill without weights none.
+    /// The model's files: the ONNX file first, then the files that contain tensors of its graph. A pipeline lists all
+    /// of its files, a fill without weights none.
     pub files: Vec<ModelFile>,
     /// Whether `scripts/models fetch` can fetch the file; otherwise operators supply it.
     pub has_source: bool,
@@ -87,7 +87,7 @@ pub struct Golden {
     /// The expected result, relative to the model's folder: for a segmentation the alpha as a gray picture of the same
     /// size, for an upscale a picture `scale` times as wide and high.
     pub expected: PathBuf,
-    /// The largest accepted mean absolute error, for samples in 0..=1; `None` for that of the element type.
+    /// Maximum accepted mean absolute error, for samples in 0..=1; `None` for the default of the element type.
     pub tolerance: Option<f32>,
     /// When it is compared.
     #[serde(default)]
@@ -235,9 +235,9 @@ impl Manifest {
         })
     }
 
-    /// Returns the SHA-256 that identifies these weights: that of the ONNX file. For a pipeline it is the SHA-256 of
-    /// the output of `sha256sum` for its files in the manifest's order, and for a fill without weights that of
-    /// `model.toml`.
+    /// Returns the SHA-256 that identifies these weights: the checksum of the ONNX file. For a pipeline it is the
+    /// SHA-256 of the output of `sha256sum` for its files in the manifest's order, and for a fill without weights the
+    /// checksum of `model.toml`.
     pub fn sha256(&self) -> String {
         match self.files.as_slice() {
             [] => hex::encode(Sha256::digest(&self.text)),

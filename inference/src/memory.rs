@@ -5,8 +5,8 @@
 //! after a moment, a busy one after its turn. A model reserves memory only while it holds none, so no two can wait for
 //! each other. An engine that is built beside its model takes only memory that is free, and never waits.
 //!
-//! Order of the locks: first the reservation, then [`Memory::begin_load`], then the state. A thread that waits for memory
-//! holds neither lock, so whoever holds one never waits for a model to give way.
+//! Order of the locks: first the reservation, then [`Memory::begin_load`], then the state. A thread that waits for
+//! memory holds neither lock, so a thread that holds a lock never waits for a model to give way.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{
@@ -27,11 +27,11 @@ pub use probe::{MemorySettings, Probe, Reading};
 
 /// How often a waiting model checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(20);
-/// The shortest and the longest turn of a model while others wait.
+/// Minimum and maximum turn of a model while others wait.
 const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 /// The length of a turn in loading times: swapping models then costs at most an eighth of the time.
 const LOADS_PER_TURN: u32 = 8;
-/// The longest that an idle model waits for more work before it gives way. A shorter load ends it sooner.
+/// Maximum wait of an idle model for more work before it gives way. A model that loads faster waits for less.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The memory of a process's models. Cheap to clone.
@@ -101,9 +101,9 @@ pub enum Wait {
 /// A load in progress. Ends when dropped.
 #[derive(Debug)]
 pub enum Load<'a> {
-    /// No other load runs beside it, so the growth of the memory in use is its own.
+    /// No other load runs at the same time, so the growth of the memory in use belongs to this load.
     Measured(RwLockWriteGuard<'a, ()>),
-    /// Others of this kind may run beside it.
+    /// Other loads of this kind may run at the same time.
     Unmeasured(RwLockReadGuard<'a, ()>),
 }
 
@@ -167,7 +167,7 @@ impl Memory {
         builds.begin(|| self.begin_load(false), || *changes.borrow())
     }
 
-    /// Returns whether an engine is being built. Nothing can be measured meanwhile.
+    /// Returns whether an engine is being built. Nothing can be measured during a build.
     pub fn is_building(&self) -> bool {
         self.0.builds.is_running()
     }

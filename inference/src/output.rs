@@ -1,4 +1,4 @@
-//! What a picture net returned for a batch of pictures.
+//! The output of a picture net for a batch of pictures.
 
 use ndarray::{Array4, Axis};
 use retouch_pixels::PixelError;
@@ -20,14 +20,14 @@ pub enum Output {
 /// The least and the largest value that a net computed for a picture, before it became bytes; 1 for white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// The least value.
+    /// The smallest value.
     pub least: f32,
     /// The largest value.
     pub largest: f32,
 }
 
 impl Extremes {
-    /// Those of a picture with a value that was not finite.
+    /// The range of a picture with a value that was not finite.
     pub const UNKNOWN: Self = Self { least: f32::NAN, largest: f32::NAN };
 }
 
@@ -54,7 +54,8 @@ impl Output {
         }
     }
 
-    /// Returns the values, 1 for white, to compare outputs. Those of a picture with values that were not finite are NaN.
+    /// Returns the values, 1 for white, to compare outputs. The values of a picture with values that were not finite
+    /// are NaN.
     pub fn values(&self) -> Array4<f32> {
         match self {
             Self::Maps(maps) => maps.clone(),

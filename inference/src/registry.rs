@@ -94,7 +94,7 @@ impl Registry {
         self.runtime.device()
     }
 
-    /// Returns the most memory of one run of an upscaler, in bytes.
+    /// Returns the maximum memory of one run of an upscaler, in bytes.
     pub fn tile_memory_bytes(&self) -> u64 {
         self.runtime.tile_memory_bytes()
     }
@@ -139,7 +139,7 @@ impl Registry {
         loaded.collect()
     }
 
-    /// Returns the problems that keep the registry from serving what the files specify.
+    /// Returns the problems that keep the registry from serving the models that the files specify.
     pub fn problems(&self) -> Vec<Problem> {
         self.table().problems.clone()
     }

@@ -4,9 +4,9 @@
 /// channel]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputShapes {
-    /// The least size of each axis.
+    /// The minimum size of each axis.
     pub least: [usize; 4],
-    /// The largest size of each axis.
+    /// The maximum size of each axis.
     pub most: [usize; 4],
 }
 

@@ -127,7 +127,7 @@ pub struct Tensors<'a> {
     pub returns: Returns,
 }
 
-/// What a picture net returns.
+/// The kind of output of a picture net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// A map of what the picture shows, in one or more channels.

@@ -31,7 +31,7 @@ pub enum MapRange {
     Softmax,
 }
 
-/// What a map says inside of a subject, where it is near 1.
+/// How to treat the inside of a subject, where the map is near 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Inside {
@@ -192,7 +192,7 @@ fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelEr
     Ok(map)
 }
 
-/// Multiplies two samples in which 255 stands for 1, rounded.
+/// Multiplies two samples (255 is 1), rounded.
 pub(super) fn multiply(a: u8, b: u8) -> u8 {
     let product = u32::from(a) * u32::from(b) + 128;
     ((product + (product >> 8)) >> 8) as u8

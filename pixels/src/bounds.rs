@@ -1,4 +1,4 @@
-//! The bounding box of what is visible in a cutout.
+//! The bounding box of the visible part of a cutout.
 
 use image::RgbaImage;
 

@@ -1,7 +1,7 @@
 //! Finishes a result: touches a cutout up, crops it, puts a background and a shadow behind it, and writes a file.
 //!
 //! All formats are made from the same pixels. Pixels are composited with straight alpha in the encoding of the result's
-//! samples, as browsers do it, not in linear light. Colors that a caller names, and those of a background picture, are
+//! samples, as browsers do it, not in linear light. The caller's colors and the colors of a background picture are
 //! taken as samples of that encoding: the profile of the result describes them, too.
 
 mod backdrop;
@@ -50,7 +50,7 @@ pub fn render(
     let reader = stored::open(result).map_err(|error| failed("reading a result", &error))?;
     let size = reader.info().size();
     let touch_up = finish.touch_up.as_ref().map(|png| TouchUp::open(png, size)).transpose()?;
-    // First, because this takes the most memory for a moment.
+    // Do this first, because its peak memory is the highest.
     let original =
         if finish.needs_original() { Some(read_original(original, size)?) } else { None };
     let stored = stored::read(reader).map_err(|error| failed("decoding a result", &error))?;

@@ -22,7 +22,7 @@ use crate::Picture;
 use crate::alpha::multiply;
 use pyramid::{Level, Sample};
 
-/// The largest number of blocks along the picture's longest side. A 12 MP photo gets blocks of 8 × 8 pixels, about as
+/// Maximum number of blocks along the picture's longest side. A 12 MP photo gets blocks of 8 × 8 pixels, about as
 /// wide as the edge of a map enlarged to that size.
 const GRID_SIDE: u32 = 512;
 
@@ -70,8 +70,8 @@ impl EdgeColors {
         Self { grid, guesses }
     }
 
-    /// Cuts the subject out of some rows: writes R, G, B, A of their pixels to `out`, with straight colors. `picture` and
-    /// `alpha` are those of the estimate; the picture's own alpha is multiplied in.
+    /// Cuts the subject out of some rows: writes R, G, B, A of their pixels to `out`, with straight colors. `picture`
+    /// and `alpha` must be the same as for the estimate; the picture's own alpha is multiplied in.
     pub fn cut_out(&self, picture: &Picture, alpha: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = picture.width as usize;
         let mut line = self.guesses.as_ref().map(|guesses| Line::new(guesses, &self.grid));

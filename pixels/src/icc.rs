@@ -1,5 +1,5 @@
-//! ICC color profiles: decides whether an embedded profile describes the decoded samples, and how large it may be, and
-//! makes those of wide gamuts that a file gives in numbers, and those of gray samples that became RGB.
+//! ICC color profiles: decides whether an embedded profile describes the decoded samples, limits its size, and makes
+//! profiles for wide gamuts that a file gives in numbers, and for gray samples that became RGB.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use moxcms::{
     CicpColorPrimaries, CicpProfile, ColorProfile, MatrixCoefficients, TransferCharacteristics,
 };
 
-/// The largest profile that is kept, in bytes. Profiles of displays take kilobytes, those of printers up to half of
-/// this; a compressed one of kilobytes can claim hundreds of megabytes.
+/// Maximum size of a kept profile, in bytes. Display profiles take kilobytes, printer profiles up to half of this; a
+/// compressed one of kilobytes can claim hundreds of megabytes.
 pub(crate) const MAX_PROFILE_BYTES: usize = 1 << 20;
 
-/// The largest profile that a thumbnail carries, in bytes.
+/// Maximum size of a thumbnail's profile, in bytes.
 pub(crate) const MAX_THUMBNAIL_PROFILE_BYTES: usize = 64 << 10;
 
 /// Returns true if a profile is small enough, well-formed and describes samples of this color space. A broken profile
@@ -37,8 +37,8 @@ pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
         && field(128).is_some_and(has_sound_tags)
 }
 
-/// Returns the profile of color primaries given as a number of ITU-T H.273; `None` for those of sRGB and others that
-/// look alike.
+/// Returns the profile of color primaries given as a number of ITU-T H.273; `None` for the primaries of sRGB and others
+/// that look alike.
 pub fn of_primaries(primaries: u8) -> Option<Vec<u8>> {
     let color_primaries = match primaries {
         9 => CicpColorPrimaries::Bt2020,

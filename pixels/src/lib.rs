@@ -10,7 +10,7 @@
 //! | feed a model | [`framing`] (letterbox), [`levels`], [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
 //! | use its output | [`alpha`] (edges at full size), [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
-//! | select what was clicked | [`select`] |
+//! | select the clicked object | [`select`] |
 //! | write a file | [`encode`], [`thumbnail`], [`preview`], [`result`], [`cutout`], [`finish`] |
 //!
 //! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.

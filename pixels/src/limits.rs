@@ -1,9 +1,9 @@
 //! The limits of pictures and masks that are accepted.
 
-/// The largest picture or mask accepted.
+/// Maximum size of pictures and masks.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest side allowed, in pixels.
+    /// Maximum side, in pixels.
     pub max_dimension: u32,
 }
 

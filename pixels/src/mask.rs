@@ -84,8 +84,8 @@ impl Mask {
         (mask(strokes), mask(areas))
     }
 
-    /// Returns the effective mask: the painted pixels, with pinholes filled, plus a margin of `grow` pixels in which
-    /// the weight falls smoothly from 255 toward 0. A pinhole has at most `4 * grow²` pixels.
+    /// Returns the effective mask: the painted pixels, with pinholes filled, plus a margin of `grow` pixels; there, the
+    /// weight falls smoothly from 255 toward 0. A pinhole has at most `4 * grow²` pixels.
     pub fn effective(&self, grow: u16) -> EffectiveMask {
         let area = Area::around(self, usize::from(grow) + 1);
         let mut inside: Vec<_> = area.pixels(self.width).map(|at| self.on[at]).collect();

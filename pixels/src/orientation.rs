@@ -41,7 +41,8 @@ pub fn upright<const N: usize>(
     }
 }
 
-/// Fills a picture `out_width` pixels wide. `source` maps a column and row of the result to those of the input.
+/// Fills a picture `out_width` pixels wide. `source` maps a column and row of the result to a column and row of the
+/// input.
 fn turned<const N: usize>(
     pixels: &[u8],
     width: usize,

@@ -52,7 +52,7 @@ impl Picture {
         self
     }
 
-    /// Lets a gray picture take colors, and makes its profile one of RGB samples. The picture stays gray if that is
+    /// Converts a gray picture and its profile to RGB, so that it can take colors. The picture stays gray if that is
     /// impossible.
     pub fn allow_colors(&mut self) {
         let Some(profile) = &self.icc else {

@@ -13,16 +13,16 @@ use crate::span::span;
 use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Picture, PixelError, icc};
 
-/// The longest side of a preview, in pixels.
+/// Maximum side of a preview, in pixels.
 pub const PREVIEW_SIDE: u32 = 1600;
 /// The quality of a preview, 1 to 100.
 const PREVIEW_QUALITY: u8 = 78;
 /// The quality of a preview's alpha, 1 to 100. Without loss, soft alpha would take twice as long to encode.
 const PREVIEW_ALPHA_QUALITY: u8 = 80;
-/// The most memory that a pixel of a preview takes, in bytes: the sample and the encoder's copies of it.
+/// Peak memory per pixel of a preview, in bytes: the sample and the encoder's copies of it.
 const BYTES_PER_PIXEL: u64 = 20;
 
-/// Returns the most memory that making the preview of a picture takes, in bytes.
+/// Returns the peak memory for making the preview of a picture, in bytes.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     match out_size((width, height)) {
         Some((width, height)) => u64::from(width) * u64::from(height) * BYTES_PER_PIXEL,
@@ -197,9 +197,9 @@ impl Preview {
 struct Columns {
     first: usize,
     end: usize,
-    /// The share of the first that is covered.
+    /// The covered share of the first column.
     of_first: f32,
-    /// The share of the last; that of a single column is `of_first`.
+    /// The covered share of the last column; for a single column, `of_first` is its share.
     of_last: f32,
 }
 

@@ -1,4 +1,4 @@
-//! Click to select: finds the pixels of what somebody clicked on.
+//! Click to select: finds the pixels of the clicked object.
 //!
 //! A net that finds subjects says roughly where the clicked one is: its [`Map`] of a region, of which
 //! [`Subject::at`] takes the part that is connected with the click. [`Scene::select`] then finds the exact edge, first
@@ -24,14 +24,14 @@ pub use scene::{MAX_SIDE, Scene};
 pub use selection::Selection;
 pub use subject::{Map, Subject};
 
-/// What a person marked, in pixels of the reduced copy.
+/// A person's marks, in pixels of the reduced copy.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     /// Points that belong to the selection.
     pub positive: Vec<Point>,
     /// Points that do not.
     pub negative: Vec<Point>,
-    /// The only region in which anything is selected.
+    /// Nothing is selected outside this region.
     pub area: Option<Region>,
 }
 

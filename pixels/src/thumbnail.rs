@@ -10,7 +10,7 @@ use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;
 use crate::resize::convolve_samples;
 use crate::{Picture, PixelError};
 
-/// The longest side of a thumbnail, in pixels.
+/// Maximum side of a thumbnail, in pixels.
 pub const THUMBNAIL_SIDE: u32 = 512;
 
 /// A thumbnail in the making. Averages blocks of pixels, colors weighted by alpha, down to about twice the size of a

@@ -1,7 +1,7 @@
 //! Prepares an uploaded file for storage: upright, without metadata or with EXIF only, with a thumbnail and a preview.
 //!
 //! An upright picture keeps its compressed data byte for byte and loses only metadata (camera, location, comments,
-//! embedded previews); its color profile stays unless it is oversized. A rotated picture is turned upright and encoded
+//! embedded previews); its color profile stays unless it is oversized. A rotated picture is made upright and encoded
 //! again.
 
 mod metadata;
@@ -43,9 +43,8 @@ pub struct Upload {
     pub preview: Option<Bytes>,
 }
 
-/// Prepares an uploaded file for storage; `has_preview` says whether somebody will look at it, and `exif` what to put
-/// into the file. A rotated PNG or WebP becomes a PNG. [`decode::Header::prepare_bytes`] says
-/// how much memory that takes.
+/// Prepares an uploaded file for storage; `has_preview` says whether to make a preview, and `exif` is written into the
+/// file. A rotated PNG or WebP becomes a PNG. [`decode::Header::prepare_bytes`] says how much memory that takes.
 ///
 /// # Errors
 /// Same as [`decode::decode`], and [`PixelError::Internal`] if an encoder fails.

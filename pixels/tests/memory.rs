@@ -172,7 +172,7 @@ fn uploads() -> Vec<(&'static str, Bytes)> {
     ]
 }
 
-/// Files as large as their pixels, also when they are turned and encoded again.
+/// Files as large as their pixels, also when they are rotated and encoded again.
 fn large_uploads() -> Vec<(&'static str, Bytes)> {
     let noise = ImageBuffer::from_fn(SIDE, SIDE, |x, y| {
         let [r, g, b, _] = noise(x, y).to_le_bytes();

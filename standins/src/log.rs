@@ -32,7 +32,7 @@ impl CapturedLog {
         (log, guard)
     }
 
-    /// Returns what was logged since the last call.
+    /// Returns the log lines since the last call.
     pub fn take(&self) -> String {
         let written = std::mem::take(&mut *self.0.lock().expect("no panic"));
         String::from_utf8_lossy(&written).into_owned()

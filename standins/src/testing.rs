@@ -89,7 +89,7 @@ pub const fn first_attempt(job: JobId, worker: WorkerId) -> Attempt {
     Attempt { job, worker, number: 1 }
 }
 
-/// Returns the keys of all objects except the one that names the bucket's owner, in order.
+/// Returns the keys of all objects in order, except the object that names the bucket's owner.
 pub async fn object_keys(storage: &Storage) -> Vec<String> {
     let (mut keys, mut from) = (Vec::new(), None);
     loop {

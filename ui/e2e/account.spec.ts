@@ -65,7 +65,7 @@ test.describe('deletion', () => {
     await page.goto('/images');
     await expect(page).toHaveURL(/\/login$/);
 
-    // Tokens name the second of their issue: one from that of the deletion would count as older.
+    // Tokens name the second of their issue: a token from the second of the deletion would count as older.
     await page.waitForTimeout(1_000 - (Date.now() % 1_000));
     // The provider still knows the user.
     await page.getByRole('button', { name: 'Login with Username and Password' }).click();

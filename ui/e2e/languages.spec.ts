@@ -3,7 +3,7 @@ import { aPicture } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 
-/** The budget of the page in English (budget.spec.ts), and that of a catalogue's first texts. */
+/** The budget of the page in English (budget.spec.ts), and the budget of a catalogue's first texts. */
 const BUDGET_BYTES = 150_000;
 const CATALOGUE_BYTES = 15_000;
 

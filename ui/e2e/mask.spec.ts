@@ -88,7 +88,7 @@ test('a pen that presses harder draws a wider line, also in the mask', async ({ 
   expect(widths.at(-1)).toBeCloseTo(size, 1);
   expect(widths[1]).toBeLessThan(size / 2);
 
-  // Between the half width of the thin part and that of the wide part.
+  // Between the half width of the thin part and the half width of the wide part.
   const beside = (index: number): [x: number, y: number] => [
     Math.round(points[2 * index] ?? 0),
     Math.round((points[2 * index + 1] ?? 0) + 0.36 * size),

@@ -11,7 +11,7 @@ const SOURCES = [...MODULES]
   .filter(([path]) => path !== 'src/lib/translate.ts')
   .map(([path, code]) => ({ path, code }));
 
-/** Legal texts are valid in the language in which they were written. */
+/** Legal texts are valid in their original language. */
 const ENGLISH_ONLY = /^src\/features\/legal\/(contact|privacy|terms)\.tsx$/;
 
 /** Each text with the files that contain it. */

@@ -1,4 +1,4 @@
-//! The settings of `retouch-worker serve`, besides those of the models. `--help` is the manual.
+//! The settings of `retouch-worker serve`, except the settings of the models. `--help` is the manual.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,21 +22,21 @@ pub struct ServeConfig {
     /// The memory for the pictures of all running jobs together, in MiB, without models.
     #[arg(long, env = "RETOUCH_PICTURE_MEMORY_MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub picture_memory_mib: u32,
-    /// The memory for click to select, in MiB, in addition to that of jobs; 0 turns it off.
+    /// The memory for click to select, in MiB, in addition to the memory for jobs; 0 turns it off.
     #[arg(long, env = "RETOUCH_SELECT_MEMORY_MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=1_048_576))]
     pub select_memory_mib: u32,
-    /// How long a worker may be silent before its jobs go back to the queue, in seconds.
+    /// Maximum silence of a worker before its jobs go back to the queue, in seconds.
     #[arg(long, env = "RETOUCH_LEASE_SECS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub lease_secs: u32,
-    /// How long running jobs may take to finish after SIGTERM before they are handed back, in seconds.
+    /// Grace period for running jobs after SIGTERM, in seconds; then they are handed back.
     #[arg(long, env = "RETOUCH_DRAIN_SECS", default_value_t = 25, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub drain_secs: u32,
     /// How often to check the models directory for changes, in milliseconds. A change is loaded once it has stayed the
     /// same for two checks.
     #[arg(long, env = "RETOUCH_MODELS_POLL_MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(20..=3_600_000))]
     pub models_poll_ms: u64,
-    /// How long a model may run without progress, in seconds. After that the process exits, and another process repeats
-    /// its jobs [default: 45 on a GPU, 900 on a CPU, where a tile may take minutes]
+    /// Maximum time without progress in a model's run, in seconds. After that the process exits, and another process
+    /// repeats its jobs [default: 45 on a GPU, 900 on a CPU, where a tile may take minutes]
     #[arg(long, env = "RETOUCH_STALL_SECS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub stall_secs: Option<u32>,
     /// A file to update while the worker is healthy, for `retouch-worker healthcheck` [default: none]
@@ -76,7 +76,7 @@ impl ServeConfig {
         Duration::from_secs(self.stall_secs.unwrap_or(default).into())
     }
 
-    /// Returns how long running jobs may take to finish.
+    /// Returns the grace period for running jobs.
     pub fn drain(&self) -> Duration {
         Duration::from_secs(self.drain_secs.into())
     }

@@ -92,7 +92,7 @@ impl JobRunner {
     async fn attempt(&self, job: &Claimed, lease: Lease) -> Option<JobState> {
         let started = Instant::now();
         let _ = self.events.send(JobEvent::started(job.id));
-        // A retry would count the attempts before it as waiting.
+        // Only the first attempt: on a retry, the wait would include earlier attempts.
         if job.attempt == 1 {
             metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
                 .record(job.waited_secs);

@@ -43,7 +43,7 @@ enum Command {
     },
 }
 
-/// How long a process waits at its end for its models to be freed.
+/// Maximum wait at the end of a process for its models to be freed.
 const FREEING_LIMIT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {

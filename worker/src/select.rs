@@ -1,6 +1,7 @@
 //! Click to select: replies with a mask.
 //!
-//! Its memory is its own (`RETOUCH_SELECT_MEMORY_MIB`), and its inference queues up with that of jobs on the same model.
+//! It has its own memory (`RETOUCH_SELECT_MEMORY_MIB`), and its inference shares a queue with the jobs on the same
+//! model.
 
 mod cache;
 mod known;

@@ -41,7 +41,7 @@ impl Default for StorageProbe {
 }
 
 impl StorageProbe {
-    /// Returns what the last probe found.
+    /// Returns the finding of the last probe.
     pub fn state(&self) -> BucketState {
         *self.state.borrow()
     }

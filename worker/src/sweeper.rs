@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The time between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The most doorbells to ring for a class in one round.
+/// Maximum number of doorbells to ring for a class per round.
 const MAX_RINGS: usize = 500;
 
 /// Sweeps jobs of all workers, and rings for the jobs that this worker can run.
@@ -32,7 +32,7 @@ pub struct Sweeper {
 impl Sweeper {
     /// Sweeps until `stop`. Any number of sweepers may run at the same time.
     pub async fn run(self, stop: CancellationToken) {
-        // Beside the rounds, because a slow Redis delays them.
+        // Runs beside the rounds, because a slow Redis would delay them.
         let both = async { tokio::join!(self.sweep(), jobs::keep_recording_reachable(&self.pool)) };
         stop.run_until_cancelled(both).await;
     }

@@ -15,9 +15,9 @@ use stage::StageTimes;
 /// The settings of tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The largest picture accepted.
+    /// Maximum size of a picture.
     pub limits: Limits,
-    /// The memory that one run of an upscaler may take, in bytes; limits the size of tiles.
+    /// Maximum memory of one run of an upscaler, in bytes; it limits the size of tiles.
     pub tile_memory_bytes: u64,
 }
 

@@ -39,7 +39,7 @@ pub async fn books(pool: &PgPool) -> anyhow::Result<Answer> {
     Ok(answer(&checked_books(pool).await?, None))
 }
 
-/// Records the findings too, so that an alert ends once its cause is mended.
+/// Records the findings too, so that an alert clears once its cause is fixed.
 async fn checked_books(pool: &PgPool) -> anyhow::Result<Vec<Finding>> {
     let findings = audit::books(pool).await.context("checking the books")?;
     audit::record(pool, &findings).await.context("recording the findings")?;

@@ -12,7 +12,7 @@ use super::answer::Answer;
 use crate::config::check_secret;
 use crate::deleted_users::DeletedUsers;
 
-/// The most connections to the lost database.
+/// Maximum number of connections to the lost database.
 const CONNECTIONS: u32 = 1;
 
 #[derive(Debug, Args)]

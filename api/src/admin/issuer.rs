@@ -14,13 +14,13 @@ const DELETED: &str = "deleted";
 
 #[derive(Debug, Args)]
 pub struct Issuer {
-    /// The issuer that the accounts have; `admin user` shows it.
+    /// The current issuer of the accounts; `admin user` shows it.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     old: String,
-    /// The issuer that they get: the provider's `issuer`, letter for letter.
+    /// The new issuer, exactly as in the provider's `issuer`.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     new: String,
-    /// If somebody has an account at both issuers, set the one at the new issuer aside: nobody can sign in to it any more.
+    /// If a person has accounts at both issuers, disable the one at the new issuer; nobody can sign in to it afterward.
     #[arg(long)]
     set_aside: bool,
 }

@@ -27,7 +27,7 @@ const CONCURRENCY: usize = 8;
 const CHUNK_BYTES: usize = 1 << 20;
 /// Attempts to read an object: the client repeats requests, but not a body that breaks off.
 const ATTEMPTS: u32 = 4;
-/// The most objects that a bucket lists at a time.
+/// Maximum number of objects per page of a listing.
 const PAGE: usize = 1000;
 
 #[derive(Debug, Args)]
@@ -60,9 +60,10 @@ enum Task {
         /// A key is the path of its object in this folder.
         folder: PathBuf,
     },
-    /// Make this database the owner of the bucket, for example after you have set the database back. It then owns no other.
+    /// Make this database the owner of the bucket, for example after you have set the database back. It gives up any
+    /// bucket that it owned before.
     Claim {
-        /// Also claim a bucket of which the database knows no picture. A day later, these pictures are deleted.
+        /// Claim the bucket even if the database knows none of its pictures. They are deleted a day later.
         #[arg(long)]
         discard_pictures: bool,
     },

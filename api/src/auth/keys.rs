@@ -22,7 +22,7 @@ const FRESH_FOR: TimeDelta = TimeDelta::hours(1);
 /// The minimum time between two fetches. Clients choose the key ids of their tokens and must not be able to trigger
 /// a fetch with each request.
 const MIN_FETCH_INTERVAL: TimeDelta = TimeDelta::seconds(10);
-/// How long a request whose key is known waits for a refresh of old keys.
+/// Maximum wait of a request with a known key for a refresh of old keys.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The source of the keys.

@@ -19,7 +19,7 @@ pub struct WorkerGauges {
 }
 
 impl WorkerGauges {
-    /// Sets the gauges of `live` workers to 1 and those of workers that have gone since the last call to 0.
+    /// Sets the gauges of `live` workers to 1, and the gauges of workers that have gone since the last call to 0.
     pub fn update(&mut self, live: &[Worker]) {
         for device in DEVICES {
             let count = live.iter().filter(|worker| worker.device == device).count();

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::local::LocalCounts;
 
-/// How long a request waits for Redis before the process counts for itself.
+/// Maximum wait of a request for Redis before the process counts for itself.
 const REDIS_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a process counts for itself before it tries Redis again.
 const REDIS_PAUSE: Duration = Duration::from_secs(5);

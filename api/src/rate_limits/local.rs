@@ -1,4 +1,4 @@
-//! Counts calls in this process, for the time in which Redis is away.
+//! Counts calls in this process while Redis is unavailable.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -9,9 +9,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// How much text is decoded at once, in bytes; a multiple of 4.
+/// The length of text that is decoded at a time, in bytes; a multiple of 4.
 const PIECE: usize = 8192;
-/// The longest prefix of a data URL, in bytes.
+/// Maximum length of a data URL's prefix, in bytes.
 const MAX_PREFIX: usize = 200;
 
 /// A file that is being decoded.

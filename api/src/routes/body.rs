@@ -20,13 +20,13 @@ use crate::error::ApiError;
 use crate::fair_budget::{FairBudget, Share};
 use crate::state::App;
 
-/// How long an upload may take: 25 MB over a slow mobile network.
+/// Maximum time for an upload: enough for 25 MB over a slow mobile network.
 const UPLOAD_TIMEOUT: Duration = Duration::from_mins(15);
 /// How long to keep reading after an early response. Most clients read the response only after sending everything,
 /// and lose it if the connection closes before that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The largest body without a file, in bytes; Stripe's messages take kilobytes.
+/// Maximum size of a body without a file, in bytes; Stripe's messages take kilobytes.
 pub const MAX_PLAIN_BODY: usize = 1 << 20;
 /// Room for the headers of fields around a file, in bytes.
 const MULTIPART_OVERHEAD: usize = 64 << 10;
@@ -50,10 +50,9 @@ struct Incoming {
     deadline: Instant,
 }
 
-/// The least number of bytes that must arrive while we wait for some. Time in which the handler does not read does not
-/// count.
+/// The minimum speed of an upload while we wait for bytes. Time in which the handler does not read does not count.
 struct Pace {
-    /// The longest pause between two chunks, and the time over which the bytes are summed up.
+    /// Maximum pause between two chunks, and the time over which the bytes are summed up.
     window: Duration,
     min_bytes: usize,
     waited: Duration,
@@ -107,7 +106,7 @@ impl IncomingBody {
             incoming.deadline.min(Instant::now() + incoming.pace.window)
         };
         let started = Instant::now();
-        // The body stays where it is: a reader that is dropped meanwhile leaves it to be drained.
+        // The body stays in place, so that it can be drained if the reader is dropped.
         let next = poll_fn(|context| match &mut self.lock().rest {
             Some(body) => body.poll_next_unpin(context),
             None => Poll::Ready(None),

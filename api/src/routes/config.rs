@@ -108,7 +108,7 @@ pub struct TimeView {
     /// The median over recent runs.
     #[schema(example = 1.8)]
     seconds: f64,
-    /// The same for each megapixel of the picture. One smaller than 256 × 256 pixels counts as that.
+    /// The same for each megapixel of the picture. A smaller picture counts as 256 × 256 pixels.
     seconds_per_megapixel: f64,
 }
 
@@ -144,7 +144,7 @@ pub struct BoundModelView {
     sha256: String,
     /// 2 or 4 if it serves only this factor; null otherwise.
     factor: Option<u8>,
-    /// The most pixels, width times height, of a picture; null for any size.
+    /// The maximum number of pixels, width times height, of a picture; null for any size.
     largest_pixels: Option<u64>,
 }
 

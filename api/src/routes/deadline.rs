@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::fallback;
 use crate::error::ApiError;
 
-/// How long a request may take to answer if it neither uploads nor runs a tool.
+/// Maximum time to answer a request that neither uploads nor runs a tool.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The paths whose GET does what their POST does: it runs a tool or opens a payment page.

@@ -32,7 +32,7 @@ const MAX_AGE: Duration = Duration::from_mins(15);
 
 /// Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
 /// `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
-/// minutes; connect again. An account can have 50 streams, those of single jobs included.
+/// minutes; connect again. An account can have 50 streams, including streams of single jobs.
 #[utoipa::path(get, path = "/api/events", tag = "jobs",
     responses((status = 200, content_type = "text/event-stream", body = AccountEvent), (status = 401, body = Problem),
         (status = 429, body = Problem)),
@@ -163,7 +163,7 @@ impl AccountStream {
                 events.push(event("job", &text(&view(&self.app, &job).await?)?));
             }
         }
-        // Last: a client that shows the new balance also shows what it paid for.
+        // Send the balance last, so that a client that shows it already shows the job it paid for.
         if before.user != now.user {
             events.push(event("user", &now.user));
         }

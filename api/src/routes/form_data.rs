@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::body::IncomingBody;
 
-/// The most bytes that may arrive before the headers of the next field are complete. Each time bytes arrive, the parser
-/// searches all of them again.
+/// Maximum number of bytes that may arrive before the headers of the next field are complete. Each time bytes arrive,
+/// the parser searches all of them again.
 const MAX_HEADERS: usize = 128 << 10;
 
 /// A form that is being received.

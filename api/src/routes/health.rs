@@ -49,8 +49,8 @@ pub struct WorkerView {
     version: String,
     seen_at: DateTime<Utc>,
     models: Vec<ModelView>,
-    /// Models that failed to load, of which the worker keeps serving the version it had before, and dependencies that
-    /// it cannot reach.
+    /// Models that failed to load, so that the worker keeps serving their previous versions, and dependencies that it
+    /// cannot reach.
     problems: Vec<WorkerProblem>,
 }
 
@@ -62,7 +62,7 @@ pub struct ModelView {
     tier: String,
     model: String,
     sha256: String,
-    /// Whether it is in memory; one that gave way to other models is loaded again for the next job.
+    /// Whether it is in memory; a model that gave way to others is loaded again for the next job.
     loaded: bool,
 }
 

@@ -46,7 +46,7 @@ pub async fn list_jobs(
     SignedIn(user): SignedIn,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<JobListView>, ApiError> {
-    // A malformed id gets the same response as that of an image without jobs.
+    // A malformed id gets the same response as an image without jobs.
     let Ok(image) = query.image_id.as_deref().map(str::parse).transpose() else {
         return Ok(Json(JobListView { jobs: Vec::new() }));
     };
@@ -124,7 +124,7 @@ struct JobStream {
     /// The last event.
     sent: Option<String>,
     number: u64,
-    /// Counts the stream among those of its account.
+    /// Counts the stream toward the limit of its account.
     _place: Option<AccountSubscription>,
 }
 

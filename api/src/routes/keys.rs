@@ -1,4 +1,4 @@
-//! `/api/keys`: API keys, with which programs act for a user. Managing them requires a token.
+//! `/api/keys`: API keys. Programs use them to act for a user; managing them requires a token.
 
 use axum::Json;
 use axum::extract::State;

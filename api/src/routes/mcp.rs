@@ -42,11 +42,12 @@ pub const METADATA_PATH_OF_MCP: &str = "/.well-known/oauth-protected-resource/mc
 pub const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The largest body: a picture and a mask in base64, with room for the rest of the message.
+/// Maximum size of a body: a picture and a mask in base64, and the rest of the message.
 const MAX_BODY: usize = (MAX_PICTURE_BYTES + MAX_MASK_BYTES) / 3 * 4 + (64 << 10);
-/// The largest message that is neither a call nor has a picture.
+/// Maximum size of a message that is not a call and has no picture.
 const MAX_SMALL_MESSAGE: usize = 64 << 10;
-/// The most values in a message. The library reads them all before it looks at one, and each may take a kilobyte.
+/// Maximum number of values in a message. The library reads all values before it handles one, and each may take a
+/// kilobyte.
 const MAX_VALUES: usize = 4096;
 
 /// Answers a message of a client.

@@ -5,11 +5,11 @@ use utoipa::IntoParams;
 
 use crate::usecases::upload_image::Metadata;
 
-/// The query with nothing but this parameter.
+/// The query with only this parameter.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct MetadataQuery {
-    /// Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+    /// Whether to keep the file's EXIF metadata: date, camera, settings, author, and location. `strip` by default. The
     /// orientation is always applied, and the embedded thumbnail always dropped.
     #[serde(default)]
     #[param(inline, required = false)]

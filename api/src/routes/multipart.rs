@@ -7,12 +7,12 @@ use retouch_core::images::ImageName;
 use super::form_data::{FormData, FormError, FormField};
 use crate::error::ApiError;
 
-/// A form, or why the body is none.
+/// A form, or why the body is not a form.
 pub type UploadBody = Result<FormData, MultipartRejection>;
 
-/// The most fields of an upload; those we know come first.
+/// Maximum number of fields in an upload; the known fields come first.
 const MAX_FIELDS: usize = 32;
-/// The most bytes of a text that are kept; more than any valid prompt has.
+/// Maximum length of a text field, in bytes; more than any valid prompt has.
 const MAX_TEXT_BYTES: usize = 4096;
 
 /// Unwraps an extracted multipart body.

@@ -12,8 +12,9 @@ use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::preview_picture::preview_picture;
 
-/// Returns a preview, which every browser can display, of a picture that is not uploaded yet: at most 1,600 pixels per side. Counts as an upload,
-/// works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
+/// Returns a preview, which every browser can display, of a picture that is not uploaded yet: at most 1,600 pixels per
+/// side. Counts as an upload, works without an account, and nothing is stored. The headers `X-Width` and `X-Height`
+/// contain the full size in pixels.
 #[utoipa::path(post, path = "/api/preview", tag = "images",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses(

@@ -18,7 +18,7 @@ pub struct RequestPreferences {
     pub idempotency_key: Option<String>,
     /// Whether the client prefers to get the job at once (`Prefer: respond-async`).
     pub is_async: bool,
-    /// How long to wait for the result; zero if `is_async`.
+    /// Maximum wait for the result; zero if `is_async`.
     pub wait: Duration,
 }
 

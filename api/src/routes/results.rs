@@ -37,7 +37,7 @@ pub struct FileQuery {
     /// The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default.
     #[param(value_type = Option<u8>, minimum = 1, maximum = 100)]
     quality: Option<f64>,
-    /// Whether the file gets what the camera wrote into the image, if its upload kept it. `strip` by default.
+    /// Whether the file gets the image's EXIF, if its upload kept it. `strip` by default.
     #[serde(default)]
     #[param(inline, required = false)]
     metadata: Metadata,

@@ -15,8 +15,8 @@ use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::select::select;
 
-/// Selects what was clicked: the object at the positive points without what the negative ones mark, the object in a
-/// box, or the subject of the picture. Free of charge, and nothing is stored.
+/// Selects the clicked object: the object at the positive points without the parts that the negative ones mark, the
+/// object in a box, or the subject of the picture. Free of charge, and nothing is stored.
 ///
 /// Returns a PNG of the image's size with one bit per pixel, white where it is selected: a mask for Magic Fix. Returns
 /// 422 with the code `nothing_found` if nothing stands out there.

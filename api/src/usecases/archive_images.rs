@@ -38,7 +38,7 @@ pub struct Entry {
     created_at: DateTime<Utc>,
 }
 
-/// Returns the files of those of `ids` that `owner` owns; `None` if there are no such images.
+/// Returns the files of the images among `ids` that `owner` owns; `None` if there are none.
 pub async fn entries(
     pool: &PgPool,
     owner: UserId,

@@ -1,4 +1,4 @@
-//! Asks the workers for something that takes seconds and no job.
+//! Sends requests to workers: work that takes seconds and needs no job.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use crate::fair_budget::Share;
 use crate::state::App;
 
-/// Sends a request to the workers and waits up to `wait` for the reply. Keeps `place`, which the request takes among
-/// those that wait. If the client hangs up, takes the request back first.
+/// Sends a request to the workers and waits up to `wait` for the reply. Holds `place` in the waiting line until then.
+/// If the client hangs up, withdraws the request before it frees the place.
 pub async fn ask_worker<R: Request + 'static>(
     app: &App,
     request: R,

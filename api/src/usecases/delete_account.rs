@@ -17,7 +17,7 @@ async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
     let Some(account) = accounts::get_active(&app.pool, user).await? else { return Ok(()) };
     let identity_hash = app.deleted_users.hash(&account.issuer, &account.subject);
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
-    // Nobody waits for the provider, which may take long to answer.
+    // Don't wait for the payment provider, which may take long to answer.
     let closing = app.clone();
     app.tasks.spawn(async move { close_pages(&closing, user, &deleted.open_sessions).await });
     announce_canceled(&app, &deleted.canceled).await;

@@ -32,6 +32,6 @@ pub async fn image_from_result(
         FromResult::OwnerGone => return Err(ApiError::AccountDeleted),
     };
     let image = db::within(images::get(&app.pool, image)).await?;
-    // Another request may have deleted it meanwhile.
+    // Another request may have deleted it in the meantime.
     Ok((image.ok_or(ApiError::NotFound("Image"))?, origin))
 }

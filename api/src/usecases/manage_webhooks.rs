@@ -11,7 +11,7 @@ use crate::state::App;
 use crate::webhooks::address::AddressError;
 use crate::webhooks::signature::secret_text;
 
-/// The longest description, in characters.
+/// Maximum length of a description, in characters.
 pub const MAX_DESCRIPTION_LENGTH: usize = 200;
 /// The highest threshold of `credits.low`.
 pub const MAX_CREDITS_BELOW: i32 = 1_000_000;

@@ -28,8 +28,8 @@ pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<Resul
     found.filter(|result| result.owner == Some(user)).ok_or(ApiError::NotFound("Result"))
 }
 
-/// Returns a visitor's result for whoever has its signed URL. A user's result is not rendered for others: a finish can draw
-/// from the original picture, which its signed URL does not give away.
+/// Returns a visitor's result for anyone with its signed URL. A user's result is not rendered for others: a finish can
+/// draw from the original picture, which the signed URL of the result does not reveal.
 pub async fn visitors_result(app: &App, id: ResultId) -> Result<ResultImage, ApiError> {
     let found = db::within(results::get(&app.pool, id)).await?;
     found.filter(|result| result.owner.is_none()).ok_or(ApiError::NotFound("File"))

@@ -1,5 +1,5 @@
-//! Makes a sample: a small part of a picture, upscaled by the model for paid runs, so that somebody can compare before
-//! paying. A worker does it within seconds and without a job; nothing is stored or charged.
+//! Makes a sample: a small part of a picture, upscaled by the model for paid runs, so that people can compare before
+//! they pay. A worker makes it within seconds and without a job; nothing is stored or charged.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
 use crate::state::App;
 
-/// How long a request waits for a worker, whose model may be busy with a tile of a job. A slow CPU needs more than half of
-/// this; most proxies give up after a minute.
+/// Maximum wait of a request for a worker, whose model may be busy with a tile of a job. A slow CPU needs more than
+/// half of this; most proxies give up after a minute.
 const WAIT: Duration = Duration::from_secs(55);
 /// How many samples for one address may wait. Workers make them one after the other.
 const PLACES_OF_ADDRESS: usize = 4;

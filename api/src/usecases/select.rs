@@ -1,4 +1,4 @@
-//! Selects what somebody clicked on. A worker does it, within seconds and without a job; nothing is stored or charged.
+//! Selects the clicked object. A worker does this within seconds and without a job; nothing is stored or charged.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::ask_worker::ask_worker;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// How long a request waits for a worker.
+/// Maximum wait of a request for a worker.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Returns the selection as a PNG of the image's size, white where it is selected.

@@ -13,7 +13,7 @@ use crate::state::App;
 
 /// How often to check payments that no message has arrived for.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
-/// The payments that one process takes at once; others may take the next.
+/// Maximum number of payments that one process checks per round; other processes may take the next ones.
 const CHECK_LIMIT: i64 = 20;
 /// The text for a buyer while the provider does not answer; the page says the same.
 const UNCHECKED: &str =

@@ -21,8 +21,8 @@ use crate::decode_budget::Memory;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// What happens to a file's EXIF, such as date, place and camera: `strip` drops it, `keep` keeps it. The orientation is
-/// always applied.
+/// What happens to a file's EXIF, such as date, location and camera: `strip` drops it, `keep` keeps it. The
+/// orientation is always applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = MetadataChoice)]
@@ -35,7 +35,7 @@ pub enum Metadata {
 }
 
 impl Metadata {
-    /// Returns what to keep of a file's.
+    /// Returns the EXIF to keep from `file`.
     pub fn of(self, file: &[u8]) -> Option<Exif> {
         match self {
             Self::Strip => None,
@@ -46,7 +46,7 @@ impl Metadata {
 
 /// An image to store.
 pub struct NewUpload {
-    /// Who sends it.
+    /// The uploader.
     pub uploader: Uploader,
     /// The uploaded file.
     pub file: Bytes,
@@ -61,7 +61,7 @@ pub struct NewUpload {
 }
 
 impl NewUpload {
-    /// An image without a name and metadata.
+    /// Creates an upload without a name, metadata, or idempotency key.
     pub fn new(uploader: Uploader, file: Bytes, max_dimension: u32) -> Self {
         let (name, metadata, idempotency_key) = (None, Metadata::Strip, None);
         Self { uploader, file, name, max_dimension, metadata, idempotency_key }
@@ -111,14 +111,14 @@ async fn prepare(
     let (readable, mut memory) = readable(app, &file, &limits).await?;
     let keeps_marks = app.credentials.may_mark();
     if keeps_marks {
-        // Beside the file and what is made of it.
+        // Reading the marks needs this memory in addition to the file and its copies.
         let needed = 2 * file.len() as u64 + retouch_credentials::reading_bytes(&file);
         memory = app.decoders.enlarge(memory, needed).await?;
     }
     let make = move || {
         let exif = metadata.of(&file);
         let picture = upload::prepare(&readable, &limits, is_shown, exif.as_ref())?;
-        // After the picture has proved to be one: its metadata is about to be dropped.
+        // Only once the file has decoded as a picture; the stored picture loses this metadata.
         let provenance = if keeps_marks { provenance(&file) } else { None };
         Ok::<_, PixelError>((picture, provenance))
     };

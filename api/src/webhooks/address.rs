@@ -1,4 +1,4 @@
-//! Which addresses webhooks may call: public ones, over HTTPS, and what the operator allows besides.
+//! The addresses that webhooks may call: public ones over HTTPS, and the exceptions that the operator allows.
 //!
 //! Users choose the addresses, and names can resolve to something else at any time. So each call resolves the name,
 //! checks every address it has, and connects to exactly those.
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-/// The longest URL, in characters.
+/// Maximum length of a URL, in characters.
 pub const MAX_URL_LENGTH: usize = 2000;
 
 /// IPv4 networks that are not public, from the IANA's registry of special-purpose addresses, and one address that has a
@@ -80,7 +80,7 @@ pub enum AddressError {
 #[derive(Clone, Debug)]
 pub struct AddressRules {
     allowed: Arc<[IpNet]>,
-    /// Permits of [`Self::check_host`], which does not share those of deliveries.
+    /// DNS lookup permits of [`Self::check_host`]; deliveries have permits of their own.
     lookups: Arc<Semaphore>,
 }
 
@@ -141,9 +141,9 @@ impl AddressRules {
     }
 }
 
-/// How many names that users register may be resolved at once.
+/// Maximum concurrent DNS lookups for addresses that users register.
 const CHECKED_AT_ONCE: usize = 16;
-/// How long to wait for a name server.
+/// Maximum wait for a name server.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Resolves a name to all its addresses, once `permits` has one. Each lookup keeps a thread from the pool that also decodes
@@ -194,7 +194,7 @@ impl Resolve for Resolver {
             for address in &addresses {
                 rules.check(*address, is_plain).map_err(ResolveError::Address)?;
             }
-            // The client replaces port 0 with that of the URL.
+            // The client replaces port 0 with the port of the URL.
             let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as reqwest::dns::Addrs)
         })

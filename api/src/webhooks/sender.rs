@@ -23,16 +23,16 @@ use crate::state::App;
 
 /// How often to look for deliveries while none are in flight.
 const ROUND: Duration = Duration::from_secs(1);
-/// How long an attempt may take, from the first packet to the status.
+/// Maximum time for an attempt, from the first packet to the status.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the rest of a response may take; it is discarded.
+/// Maximum time for reading the rest of a response, which is discarded.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of bytes read of the rest.
 const MAX_REST: usize = 64 * 1024;
-/// How long another process waits for the outcome of an attempt.
+/// Maximum time for the outcome of an attempt, before another process may claim the delivery.
 const LEASE: Duration = Duration::from_mins(1);
 
-/// The attempts in flight in this process at the same time, and those to one webhook.
+/// Returns the maximum number of concurrent attempts of this process, and of those to one webhook.
 const fn places(lane: Lane) -> (usize, i64) {
     match lane {
         Lane::Fast => (64, 4),
@@ -40,8 +40,8 @@ const fn places(lane: Lane) -> (usize, i64) {
     }
 }
 
-/// The names that a lane may resolve at once. More than it has places: a lookup that takes so long that nobody waits for it any
-/// more still keeps its permit.
+/// Returns the maximum number of concurrent DNS lookups of a lane. Twice its places, because an abandoned lookup keeps
+/// its permit until it returns.
 const fn lookups(lane: Lane) -> usize {
     2 * places(lane).0
 }
@@ -66,7 +66,7 @@ pub async fn run(app: App) {
     let mut flights = Flights::default();
     let mut rounds = tokio::time::interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Whether deliveries may be due that did not fit.
+    // Whether more deliveries may be due than fit into the last round.
     let mut has_more = false;
     loop {
         let is_round = tokio::select! {

@@ -1,4 +1,4 @@
-//! HEIC and AVIF come in like other pictures, and what a camera wrote stays where somebody asks for it.
+//! HEIC and AVIF are accepted like other pictures, and EXIF stays where the caller asks for it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ async fn what_the_camera_wrote_stays_where_somebody_asks_for_it(pool: PgPool) {
         let uploaded = app.post(&path).by(&ada).file(&picture("phone.heic")).send().await;
         let file = stored(&app, &uploaded).await;
         assert_eq!(has_place(&file), keeps, "{query}");
-        // The turn is applied, so nobody may apply it again.
+        // The rotation is applied, so no program may apply it again.
         let upright = image::load_from_memory(&file).unwrap();
         assert_eq!((upright.width(), upright.height()), (90, 100), "{query}");
 

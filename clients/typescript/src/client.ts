@@ -149,7 +149,7 @@ export class Retouch {
     return this.run(`/api/upscale/upscale-ai-${factor}?imageId=${encodeURIComponent(image)}`, options);
   }
 
-  /** Repaints what the mask, a PNG, marks in an uploaded image. */
+  /** Repaints the area that the mask, a PNG, marks in an uploaded image. */
   magicFix(
     image: string,
     { prompt, mask, exact }: { prompt: string; mask: Blob; exact?: boolean },
@@ -162,7 +162,7 @@ export class Retouch {
     return this.run(`/api/magic-images/fix/${encodeURIComponent(image)}`, options, { body });
   }
 
-  /** Returns the mask of what was clicked, a PNG. Free. */
+  /** Returns the mask of the clicked object, a PNG. Free. */
   async select(image: string, clicks: SelectRequest): Promise<Blob> {
     const headers = { 'Content-Type': 'application/json' };
     const path = `/api/images/${encodeURIComponent(image)}/select`;
@@ -266,7 +266,7 @@ export class Retouch {
   /** Sends a request once. */
   async #send(method: string, path: string, message: Message): Promise<Response> {
     const { isTransfer = typeof message.body === 'object' } = message;
-    // fetch tells nothing about the progress of an upload, so a file gets as long as the server allows.
+    // fetch does not report the progress of an upload, so a file gets as long as the server allows.
     const { key, token, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
     // A redirect to another server drops this header, but would keep one of our own.
     const headers = { ...message.headers, Authorization: `Bearer ${key ?? token}` };

@@ -65,7 +65,7 @@ export interface paths {
         /**
          * Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
          *     `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
-         *     minutes; connect again. An account can have 50 streams, those of single jobs included.
+         *     minutes; connect again. An account can have 50 streams, including streams of single jobs.
          */
         get: operations["account_events"];
         put?: never;
@@ -289,8 +289,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Selects what was clicked: the object at the positive points without what the negative ones mark, the object in a
-         *     box, or the subject of the picture. Free of charge, and nothing is stored.
+         * Selects the clicked object: the object at the positive points without the parts that the negative ones mark, the
+         *     object in a box, or the subject of the picture. Free of charge, and nothing is stored.
          * @description Returns a PNG of the image's size with one bit per pixel, white where it is selected: a mask for Magic Fix. Returns
          *     422 with the code `nothing_found` if nothing stands out there.
          */
@@ -562,8 +562,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns a preview, which every browser can display, of a picture that is not uploaded yet: at most 1,600 pixels per side. Counts as an upload,
-         *     works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
+         * Returns a preview, which every browser can display, of a picture that is not uploaded yet: at most 1,600 pixels per
+         *     side. Counts as an upload, works without an account, and nothing is stored. The headers `X-Width` and `X-Height`
+         *     contain the full size in pixels.
          */
         post: operations["preview"];
         delete?: never;
@@ -778,7 +779,7 @@ export interface paths {
          * Starts a new account, without credits, for a caller who deleted theirs. A caller who has an account keeps it; one who never
          *     had one gets it, as with any other request. Call it once after a sign-in that the
          *     person has asked for. Until then, their tokens are refused with the code `account_deleted`, so that a device that renews
-         *     its token by itself does not start an account.
+         *     its token automatically does not start an account.
          */
         post: operations["start_user"];
         /**
@@ -1174,7 +1175,7 @@ export interface components {
             factor?: number | null;
             /**
              * Format: int64
-             * @description The most pixels, width times height, of a picture; null for any size.
+             * @description The maximum number of pixels, width times height, of a picture; null for any size.
              */
             largestPixels?: number | null;
             model: string;
@@ -1282,13 +1283,13 @@ export interface components {
         /** @description Crops to the subject. The margin may leave the picture. At most 36 megapixels. */
         CropOption: {
             /**
-             * @description The ratio of width and height, two whole numbers from 1 to 100; null takes that of the subject.
+             * @description The ratio of width and height, two whole numbers from 1 to 100; null takes the subject's ratio.
              * @example 4:5
              */
             aspect?: string | null;
             /**
              * Format: double
-             * @description The least distance from the subject to the border, in percent of the subject's longer side.
+             * @description The minimum distance from the subject to the border, in percent of the subject's longer side.
              */
             margin: number;
         };
@@ -1708,7 +1709,7 @@ export interface components {
         };
         /** @description A model that a worker serves. */
         Model: {
-            /** @description Whether it is in memory; one that gave way to other models is loaded again for the next job. */
+            /** @description Whether it is in memory; a model that gave way to others is loaded again for the next job. */
             loaded: boolean;
             model: string;
             sha256: string;
@@ -1948,8 +1949,7 @@ export interface components {
             /** @description The base64-encoded image, instead of `image_file`. */
             image_file_b64?: string | null;
             /**
-             * @description An addition of ours: `keep` writes into the cutout what the camera wrote into the image (EXIF), with the place. Not
-             *     with `zip`.
+             * @description Retouch extension: `keep` copies the image's EXIF, including GPS, into the cutout. Not with `zip`.
              * @default strip
              */
             metadata: string | null;
@@ -2109,12 +2109,12 @@ export interface components {
             opacity: number;
             /**
              * Format: double
-             * @description How far it lies to the right.
+             * @description The offset to the right.
              */
             x: number;
             /**
              * Format: double
-             * @description How far it lies below.
+             * @description The offset downward.
              */
             y: number;
         };
@@ -2205,7 +2205,7 @@ export interface components {
             seconds: number;
             /**
              * Format: double
-             * @description The same for each megapixel of the picture. One smaller than 256 × 256 pixels counts as that.
+             * @description The same for each megapixel of the picture. A smaller picture counts as 256 × 256 pixels.
              */
             secondsPerMegapixel: number;
             tier: components["schemas"]["Tier"];
@@ -2292,7 +2292,7 @@ export interface components {
         /** @description A picture from which another was made. */
         VerifiedIngredient: {
             claim?: components["schemas"]["VerifiedClaim"] | null;
-            /** @description Whether it is the picture that was edited, not one that was added. */
+            /** @description Whether it is the edited picture, not an added one. */
             isParent: boolean;
             /** @description The problems that its manifest had when the picture was opened. */
             problems: components["schemas"]["VerificationProblem"][];
@@ -2397,8 +2397,8 @@ export interface components {
             models: components["schemas"]["Model"][];
             name: string;
             /**
-             * @description Models that failed to load, of which the worker keeps serving the version it had before, and dependencies that
-             *     it cannot reach.
+             * @description Models that failed to load, so that the worker keeps serving their previous versions, and dependencies that it
+             *     cannot reach.
              */
             problems: components["schemas"]["ModelProblem"][];
             /** Format: date-time */
@@ -3188,7 +3188,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and location. `strip` by default. The
                  *     orientation is always applied, and the embedded thumbnail always dropped.
                  */
                 metadata?: "strip" | "keep";
@@ -4626,7 +4626,7 @@ export interface operations {
                 format?: "png" | "jpg" | "webp";
                 /** @description The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default. */
                 quality?: number;
-                /** @description Whether the file gets what the camera wrote into the image, if its upload kept it. `strip` by default. */
+                /** @description Whether the file gets the image's EXIF, if its upload kept it. `strip` by default. */
                 metadata?: "strip" | "keep";
             };
             header?: never;
@@ -4702,7 +4702,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and the place. `strip` by default. The
+                 * @description Whether to keep the file's EXIF metadata: date, camera, settings, author, and location. `strip` by default. The
                  *     orientation is always applied, and the embedded thumbnail always dropped.
                  */
                 metadata?: "strip" | "keep";

@@ -12,17 +12,17 @@ pub enum IssuerChange {
     Changed {
         /// The number of accounts that got the new issuer.
         accounts: u64,
-        /// The accounts that gave way to them.
+        /// The accounts at the new issuer that were disabled.
         set_aside: Vec<Account>,
     },
-    /// Accounts at the new issuer, of people who have another one at the old issuer. Nothing was changed.
+    /// The accounts at the new issuer of people who also have an account at the old issuer. Nothing was changed.
     Taken(Vec<Account>),
 }
 
-/// Gives all accounts of the issuer `old` the issuer `new`, at which the same people have the same subjects. If somebody
-/// has an account at both, nothing changes, unless `sets_aside`: then the account at `new` gets an issuer of its own, at which nobody can
-/// sign in. People who deleted their account are no longer recognized by [`crate::users::find_or_create`]: only hashes of their
-/// identities are stored.
+/// Moves all accounts from the issuer `old` to the issuer `new`, where the same people must have the same subjects. If
+/// a person has accounts at both, nothing changes, unless `sets_aside`: then the account at `new` is disabled by an
+/// issuer of its own, where nobody can sign in. People who deleted their account are no longer recognized by
+/// [`crate::users::find_or_create`]: only hashes of their identities are stored.
 pub async fn change_issuer(
     pool: &PgPool,
     old: &str,

@@ -149,7 +149,8 @@ async fn sums_by_user(pool: &PgPool) -> sqlx::Result<(HashMap<Uuid, i64>, i64)> 
     }
 }
 
-/// Returns those of `users` whose books are wrong. One statement, one snapshot: balance and ledger belong together.
+/// Returns the users among `users` whose books are wrong. One statement, one snapshot: balance and ledger belong
+/// together.
 async fn wrong_books(pool: &PgPool, users: &[Uuid]) -> sqlx::Result<Vec<Discrepancy>> {
     sqlx::query_as!(
         Discrepancy,

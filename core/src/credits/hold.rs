@@ -27,7 +27,8 @@ pub(crate) async fn lock_and_hold(
     Ok(users::lock(conn, user).await?.then_some(false))
 }
 
-/// Releases the hold of a job that was submitted at this time, and takes what a refund since then could not.
+/// Releases the hold of a job that was submitted at this time, and takes back the credits that a refund since then
+/// could not take.
 pub(crate) async fn release(
     conn: &mut PgConnection,
     user: UserId,

@@ -21,11 +21,11 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     Ok((!deleted.images.is_empty()).then_some(deleted.canceled))
 }
 
-/// Deletes those of `ids` that `owner` owns, all or none, as [`delete`] does.
+/// Deletes the images among `ids` that `owner` owns, all or none, as [`delete`] does.
 pub async fn delete_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::Result<Deleted> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     let mut tx = db::begin(pool).await?;
-    // No job can be submitted for the images meanwhile.
+    // This lock prevents submissions for the images until the transaction ends.
     users::lock(&mut tx, owner).await?;
     // In the order of their ids, as everywhere: the expiry of a picture also changes the images made from it, which are younger.
     let images = sqlx::query_scalar!(
@@ -97,7 +97,7 @@ async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Resu
     )
     .fetch_all(&mut *conn)
     .await?;
-    // Those of failed jobs; other ended jobs have none.
+    // Only failed jobs still have masks when they have ended.
     sqlx::query!(
         "delete from masks using jobs where jobs.id = masks.job_id and jobs.image_id = any($1)",
         &ids,
@@ -105,6 +105,7 @@ async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Resu
     .execute(&mut *conn)
     .await?;
     sqlx::query!("delete from images where id = any($1)", &ids).execute(&mut *conn).await?;
-    // After the rows: the database refuses to doom what an image made from a result refers to.
+    // Doom the objects after deleting the rows: the database refuses to doom an object that an image made from a result
+    // refers to.
     storage::doom(conn, &keys).await
 }

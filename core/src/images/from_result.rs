@@ -27,7 +27,8 @@ pub enum FromResult {
 pub enum Stay {
     /// Until its owner deletes it.
     ForGood,
-    /// As long as the picture that the result was made from: for good, or for an hour if that one was sent along by a program.
+    /// As long as the picture that the result was made from: for good, or for an hour if a program sent that picture
+    /// for one run.
     LikeSource,
 }
 
@@ -40,7 +41,7 @@ pub async fn from_result(
     quota: Quota,
 ) -> sqlx::Result<FromResult> {
     let mut tx = db::begin(pool).await?;
-    // As an upload does: repeats, other uploads and the deletion of the account wait for each other.
+    // Lock the owner, as an upload does: repeats, other uploads and the deletion of the account wait for each other.
     let user = sqlx::query!(
         "select id from users where id = $1 and deleted_at is null for no key update",
         owner.uuid(),
@@ -59,8 +60,8 @@ pub async fn from_result(
         tx.commit().await?;
         return Ok(FromResult::Existed(image));
     }
-    // Whoever deletes the image or the result dooms their objects and locks these rows in the same order. Either
-    // they commit first and there is no result, or they wait and then see the new row.
+    // A deletion of the image or the result dooms the objects and locks these rows in the same order. Either it commits
+    // first and there is no result, or it waits and then sees the new row.
     let source = sqlx::query!(
         r#"select i.id as "id: ImageId", i.name, i.expires_at is not null as "expires!" from images i join results r on r.image_id = i.id
            where r.id = $1 and r.owner_id = $2 and coalesce(i.expires_at > now(), true)
@@ -85,7 +86,7 @@ pub async fn from_result(
     let name = name.map(|name| String::from(name.of_result(made.tool, made.factor)));
     let id = ImageId::new();
     sqlx::query!(
-        // Objects never change, so their key stands for their content.
+        // Objects never change, so the key identifies the content.
         "insert into images (id, owner_id, object_key, thumbnail_key, preview_key, content_type, content_sha256,
                              size_bytes, width, height, name, made_from_tool, made_from_result, made_from_image,
                              objects_of_job, expires_at)

@@ -36,7 +36,7 @@ pub enum Sort {
     Oldest,
     /// By name, ignoring case; images without one come last.
     Name,
-    /// The most bytes first.
+    /// The largest file first.
     Largest,
 }
 

@@ -1,8 +1,8 @@
-//! Names of images: those of the uploaded files, and those made from them for results.
+//! Names of images: the names of uploaded files, and the names made from them for results.
 
 use retouch_catalog::ToolName;
 
-/// The most characters of a name.
+/// Maximum length of a name, in characters.
 const MAX_CHARS: usize = 200;
 
 /// The name of an image: a file name without a folder and without control characters, 1 to 200 characters long.
@@ -52,8 +52,8 @@ pub fn result_label(tool: ToolName, factor: Option<i16>) -> &'static str {
     }
 }
 
-/// Splits a name into what precedes its extension, and the extension with its dot. The extension is empty if what
-/// follows the last dot does not look like one.
+/// Splits a name into its stem and its extension, which includes the dot. The extension is empty if the text after the
+/// last dot does not look like an extension.
 pub fn split_extension(name: &str) -> (&str, &str) {
     let is_extension = |text: &str| {
         (2..=5).contains(&text.len())
@@ -66,7 +66,7 @@ pub fn split_extension(name: &str) -> (&str, &str) {
     }
 }
 
-/// Joins both parts, of which the first is cut if they are too long.
+/// Joins both parts, and cuts the first one if the name would be too long.
 fn shortened(stem: &str, rest: &str) -> String {
     let room = MAX_CHARS.saturating_sub(rest.chars().count());
     let stem: String = stem.chars().take(room).collect();

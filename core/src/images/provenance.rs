@@ -8,7 +8,7 @@ use crate::ImageId;
 /// The provenance of an upload, read before its metadata was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// Its C2PA manifests, archived as an ingredient; `None` if it had none, or one that cannot be kept.
+    /// Its C2PA manifests, archived as an ingredient; `None` if it had none, or a manifest that cannot be kept.
     pub ingredient: Option<Vec<u8>>,
     /// The URI of its IPTC digital source type.
     pub source: Option<String>,

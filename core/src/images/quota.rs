@@ -17,9 +17,9 @@ pub struct Stored {
 /// How much an account may store. Results count, but only uploads are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// The greatest size in bytes; `None` for no limit.
+    /// Maximum size in bytes; `None` for no limit.
     pub bytes: Option<i64>,
-    /// The greatest number of pictures; `None` for no limit.
+    /// Maximum number of pictures; `None` for no limit.
     pub pictures: Option<i64>,
 }
 

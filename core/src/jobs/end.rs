@@ -33,7 +33,7 @@ pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     end_active(pool, job, &ACTIVE, JobState::Cancelled, None).await
 }
 
-/// Cancels the job like [`cancel`] and takes its idempotency key, so that a repeat of the request runs again.
+/// Cancels the job like [`cancel`] and clears its idempotency key, so that a repeat of the request runs again.
 pub async fn cancel_unanswered(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
     let canceled = end_active_in(&mut tx, job, &ACTIVE, JobState::Cancelled, None).await?;
@@ -89,9 +89,9 @@ async fn end_active_in(
 /// The jobs that [`cancel_some`] cancels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CancelScope {
-    /// Those of one image, which is being deleted.
+    /// The jobs of one image, which is being deleted.
     Image(ImageId),
-    /// Those of one user, whose account is being deleted.
+    /// The jobs of one user, whose account is being deleted.
     Owner(UserId),
 }
 

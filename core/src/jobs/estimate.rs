@@ -56,7 +56,8 @@ struct Facts {
     reaches_storage: Option<bool>,
 }
 
-/// The most queued jobs whose places are counted one by one: 2 ms each in a queue of 5,000, whose ranking takes 25 ms.
+/// Maximum number of queued jobs whose places are counted one by one: each takes 2 ms in a queue of 5,000, while
+/// ranking the whole queue takes 25 ms.
 const FEW: usize = 8;
 
 /// Estimates the time `job` still needs.
@@ -128,8 +129,8 @@ struct Place {
     backs_off: bool,
 }
 
-/// Returns the places of those of `jobs` that are queued. Before a job start those of higher tiers, those of its class with an
-/// earlier turn, and those of the other classes of its tier that were submitted earlier.
+/// Returns the places of the queued jobs among `jobs`. A job starts after all jobs of higher tiers, the jobs of its
+/// class with an earlier turn, and the earlier submitted jobs of the other classes of its tier.
 async fn places(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<HashMap<JobId, Place>> {
     let queued = jobs.iter().filter(|job| job.state == JobState::Queued);
     let ids: Vec<_> = queued.map(|job| job.id.uuid()).collect();
@@ -154,7 +155,8 @@ async fn places(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<HashMap<JobId, Plac
     } else {
         sqlx::query_as!(
             Place,
-            // Those of other classes are all of its tier that were submitted earlier, less those of its class.
+            // The jobs ahead in other classes: all earlier submitted jobs of the tier, minus the earlier jobs of the
+            // same class.
             r#"select id as "id!: JobId", ahead as "ahead!", run_after > now() as "backs_off!" from (
                    select id, run_after, rank() over (order by array_position(array['paid', 'free', 'visitor'], tier)) - 1
                               + row_number() over (partition by tier, tool order by turn, created_at, id) - 1

@@ -1,4 +1,4 @@
-//! Removing jobs: those of a deleted account, and old ones.
+//! Removes old jobs and the jobs of deleted accounts.
 
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use super::operator::RETRY_KEY;
 use crate::chores::KEYS;
 use crate::{JobId, UserId};
 
-/// The most jobs of one statement.
+/// Maximum number of jobs per statement.
 const PAGE: i64 = 1000;
 /// Replaces prompts that are deleted before their jobs.
 const DELETED_PROMPT: &str = "(deleted)";
@@ -101,7 +101,7 @@ pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
 /// Clears the idempotency keys of jobs that have ended and were submitted more than `days` ago, so that the
 /// index that finds repeats stays small. Returns their number.
 ///
-/// Operators' retries keep theirs: the failed jobs stay for longer, and a repeated command must not run them again.
+/// Operators' retries keep their keys: the failed jobs stay for longer, and a repeated command must not run them again.
 ///
 /// Continues where the last round stopped, so that no round reads all jobs. One process at a time calls this.
 pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {

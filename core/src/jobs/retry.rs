@@ -13,10 +13,10 @@ use super::Failure;
 use super::claim::{Claimed, MAX_ATTEMPTS};
 use crate::db;
 
-/// The most attempts that outages may interrupt before the job fails. With [`retry_delay`] that is 16 minutes.
+/// Maximum number of attempts that outages interrupt before the job fails. With [`retry_delay`], they span 16 minutes.
 pub const MAX_OUTAGES: i32 = 20;
 
-/// The longest backoff.
+/// Maximum backoff.
 const LONGEST_DELAY: Duration = Duration::from_mins(1);
 
 /// Why an attempt ended early.
@@ -24,7 +24,8 @@ const LONGEST_DELAY: Duration = Duration::from_mins(1);
 pub enum Cause {
     /// Something is wrong with this attempt; the next one may succeed.
     Fault,
-    /// The device stopped working in the worker's process. Whatever ran there failed; one of the pictures may be why.
+    /// The device stopped working in the worker's process. Every job that ran there failed; one of the pictures may be
+    /// the cause.
     DeviceLost,
     /// The object store or the database was unavailable.
     Outage,

@@ -1,7 +1,7 @@
-//! The right to run suspects, which one worker of the fleet has at a time.
+//! The lease for running suspects; one worker holds it at a time.
 //!
-//! It is a lease like that of a job. A lock of the database would outlive a worker that freezes or loses its network:
-//! the server learns of that only hours later.
+//! It works like the lease of a job. A database lock would outlive a worker that freezes or loses its network: the
+//! server notices that only hours later.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ pub async fn with_suspect_right<T>(
     lease: Duration,
     work: impl Future<Output = T>,
 ) -> sqlx::Result<Option<T>> {
-    // Not the worker: its jobs run side by side, and only one of them may hold the right.
+    // The holder is not the worker id, because a worker's jobs run side by side, and only one of them may hold the
+    // right.
     let holder = Id::<Holder>::new().uuid();
     let taken = sqlx::query!(
         "update suspect_right set holder = $1, held_until = now() + $2 where held_until < now()",

@@ -18,8 +18,8 @@ pub struct TypicalTime {
     pub model: String,
     /// The median of the seconds that a run took.
     pub secs: f64,
-    /// The median of the seconds per megapixel of the picture that the run worked on. One smaller than 256 × 256 pixels
-    /// counts as that.
+    /// The median of the seconds per megapixel of the picture that the run worked on. A picture smaller than 256 × 256
+    /// pixels counts as one of that size.
     pub secs_per_megapixel: f64,
 }
 

@@ -9,13 +9,13 @@ use super::end::end_active;
 use super::{Failure, JobState};
 use crate::{JobId, db};
 
-/// How long a job waits for a worker that serves its tool, tier and mode.
+/// Maximum wait of a job for a worker that serves its tool, tier and mode.
 pub const UNSERVED_AFTER: Duration = Duration::from_mins(15);
 
 /// The code of such a job's failure.
 pub const UNSERVED_CODE: &str = "tool_unavailable";
 
-/// The most jobs that one call ends.
+/// Maximum number of jobs that one call ends.
 const BATCH: i64 = 100;
 
 /// Fails queued jobs that no worker has been able to run for `after`, at no cost, and returns them.

@@ -6,13 +6,13 @@ use super::{Order, get};
 use crate::credits::Pack;
 use crate::{OrderId, UserId, db, users};
 
-/// The most open orders of a pack that a user may have.
+/// Maximum number of open orders of a pack per user.
 const MAX_OPEN: usize = 20;
 
 /// Why an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The account was deleted meanwhile.
+    /// The account was deleted in the meantime.
     #[error("this account does not exist or was deleted")]
     NoSuchUser,
     /// The key belongs to an order of another pack.
@@ -26,7 +26,7 @@ pub enum PlaceError {
 /// Places an order, or returns the order of an earlier identical request.
 ///
 /// A repeat is recognized by its idempotency key. Without a key, an open order of the same pack from the last
-/// 30 seconds counts as the same order, which covers a double click. Somebody who leaves many orders of a pack open gets the
+/// 30 seconds counts as the same order, which covers a double click. A user with many open orders of a pack gets the
 /// latest of them again.
 pub async fn place(
     pool: &PgPool,

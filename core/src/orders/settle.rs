@@ -173,7 +173,7 @@ pub async fn settle(pool: &PgPool, payment: &Payment) -> sqlx::Result<Outcome> {
     let mut tx = db::begin(pool).await?;
     let (outcome, order) = settle_found(&mut tx, payment).await?;
     if outcome == Outcome::Mismatch {
-        // The audit and a refund look for a message, and there may never be one.
+        // Write a placeholder event: the audit and refunds look one up, and Stripe may never send it.
         sqlx::query!(
             "insert into payment_events (id, kind, payload, outcome, order_id) values ('polled:' || $1, 'polled', '', $2, $3)
              on conflict (id) do nothing",
@@ -350,8 +350,8 @@ async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result
     .await
 }
 
-/// Returns the order of a payment: the one with this checkout page or, if we crashed before recording the page,
-/// the one that we attached to it.
+/// Returns the order of a payment: the order with this checkout page or, if we crashed before recording the page, the
+/// order that we attached to the page.
 async fn find(conn: &mut PgConnection, payment: &Payment) -> sqlx::Result<Option<OrderId>> {
     if let Some(intent) = &payment.payment_intent {
         lock_payment(conn, intent).await?;

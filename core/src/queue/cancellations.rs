@@ -1,4 +1,4 @@
-//! Asks whichever process runs a call to cancel it. A request may get lost; the call then ends on its own.
+//! Asks the process that runs a call to cancel it. A request may get lost; the call then ends on its own.
 
 use redis::{AsyncCommands, RedisResult};
 

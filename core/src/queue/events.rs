@@ -13,9 +13,9 @@ use crate::JobId;
 use crate::jobs::JobState;
 use retouch_catalog::Count;
 
-/// After how much silence a subscription is checked: a connection to a server that vanished stays open.
+/// The silence after which a subscription is checked: a connection to a vanished server stays open.
 const SILENCE: Duration = Duration::from_secs(5);
-/// How long the server may take to answer a subscription.
+/// Maximum time for the server to answer a subscription.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The stage of a run.

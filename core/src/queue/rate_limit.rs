@@ -29,7 +29,7 @@ return used
 pub struct Rate {
     /// The greatest number of calls, at least 1.
     pub calls: u32,
-    /// The time in which all of them are replenished.
+    /// The time after which all calls are replenished.
     pub period: Duration,
 }
 

@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use super::{Queue, QueueError};
 
-/// How long one read blocks at the server, and so how long an idle worker may take to stop.
+/// How long one read blocks at the server, which bounds how long an idle worker takes to stop.
 const BLOCK: Duration = Duration::from_secs(1);
-/// How much longer an answer may take before the connection is dropped.
+/// Grace period for an answer before the connection is dropped.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
-/// The most requests of a kind that may wait; more are refused.
+/// Maximum number of waiting requests of a kind; more are refused.
 pub const MAX_WAITING: usize = 64;
 /// How long unread requests and replies are kept, in seconds.
 const KEPT_SECS: i64 = 60;

@@ -24,11 +24,11 @@ use uuid::Uuid;
 
 /// The field of a message that holds the job id.
 pub(super) const FIELD: &str = "job";
-/// How long one read blocks at the server, and so how long an idle worker may take to stop.
+/// How long one read blocks at the server, which bounds how long an idle worker takes to stop.
 const BLOCK: Duration = Duration::from_secs(1);
-/// How much longer an answer may take before the connection is dropped.
+/// Grace period for an answer before the connection is dropped.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
-/// The first and the longest backoff after an error.
+/// The first and the maximum backoff after an error.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// The streams that one worker reads.
@@ -194,7 +194,7 @@ impl StreamsBackend {
 
 impl Backend for StreamsBackend {
     type Task = Task<Uuid>;
-    /// [`Reader`] retries after errors: one that reached apalis would end the worker.
+    /// [`Reader`] retries after errors: an error that reached apalis would end the worker.
     type Error = Infallible;
 
     fn poll_ready(

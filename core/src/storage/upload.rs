@@ -17,7 +17,7 @@ use crate::db;
 /// The size of a part. S3 requires at least 5 MiB and allows 10,000 parts, so an object can have 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// Concurrent part uploads; meanwhile the next part fills.
+/// Maximum concurrent part uploads; the next part fills at the same time.
 const PARTS_AT_ONCE: usize = 2;
 
 /// An object being written. Dropping it before [`Upload::finish`] leaves no object and no parts.
@@ -222,7 +222,7 @@ impl Upload {
         Ok(self.size_bytes)
     }
 
-    /// Sends the next part. The first number is left out if the head follows later.
+    /// Sends the next part. Skips part number 1 if the head of the file is sent last.
     async fn send_part(&mut self, body: Bytes) -> Result<(), StorageError> {
         if self.parts.is_none() {
             self.begin().await?;
@@ -300,7 +300,7 @@ impl Drop for Upload {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (storage, pool, key) = (self.storage.clone(), self.pool.clone(), self.key.clone());
         runtime.spawn(async move {
-            // Wait for the parts in flight: one that arrives after the abort would stay, and canceling its request
+            // Wait for the parts in flight: a part that arrives after the abort would stay, and canceling its request
             // does not prevent that.
             while parts.in_flight.join_next().await.is_some() {}
             let aborted = abort(&storage.client, &storage.bucket, &key, &parts.upload_id).await;

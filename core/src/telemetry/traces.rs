@@ -78,7 +78,7 @@ impl<S: tracing::Subscriber> Layer<S> for QuerySpans {
         }
         let mut query = Query::default();
         event.record(&mut query);
-        // Without values: those are parameters. A short statement is its own summary.
+        // The statement contains no values: they are parameters. A short statement is its own summary.
         let statement = Some(query.statement).filter(|text| !text.is_empty());
         let statement = statement.unwrap_or_else(|| query.summary.clone());
         let started = SystemTime::now().checked_sub(Duration::from_secs_f64(query.elapsed_secs));

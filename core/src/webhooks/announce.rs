@@ -1,4 +1,4 @@
-//! Records the events for webhooks, in the transaction in which they happen.
+//! Records the events for webhooks, in the transaction of the event.
 //!
 //! `credits/debit.rs` does the same for jobs that are done, inside its one statement.
 

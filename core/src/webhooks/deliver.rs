@@ -33,7 +33,7 @@ pub const fn retry_delay(attempts: i16) -> Option<Duration> {
     })
 }
 
-/// The longest delay that a receiver can ask for: as long as the longest of [`retry_delay`].
+/// Maximum delay that a receiver can ask for: the longest delay of [`retry_delay`].
 const LONGEST_ASKED: Duration = Duration::from_hours(8);
 
 /// Attempts that take longer are slow.
@@ -149,8 +149,8 @@ pub enum Recorded {
     LeaseLost,
 }
 
-/// Claims up to `limit` due deliveries to webhooks in `lane`, at most `per_webhook` at once for each. `busy` says
-/// how many of a webhook are in flight. Every webhook gets its first one before any gets a second one.
+/// Claims up to `limit` due deliveries to webhooks in `lane`, at most `per_webhook` at once for each. `busy` contains
+/// the number of deliveries in flight per webhook. Every webhook gets its first delivery before any gets a second one.
 ///
 /// A lease ends after `lease`; then any process can claim the delivery again.
 pub async fn claim(
@@ -164,7 +164,7 @@ pub async fn claim(
     let (busy, in_flight): (Vec<_>, Vec<_>) =
         busy.iter().map(|(webhook, count)| (webhook.uuid(), *count)).unzip();
     let rows = sqlx::query!(
-        // The recursion finds the webhooks for which something waits, with one probe of the index for each.
+        // The recursion finds the webhooks with waiting deliveries, with one probe of the index for each.
         r#"with recursive waiting (webhook_id) as (
                (select webhook_id from webhook_deliveries where state = 'waiting' order by webhook_id limit 1)
                union all
@@ -339,7 +339,7 @@ async fn record_failure(
     // The owner may have changed the address during the attempt.
     let is_present = webhook.url == delivery.url;
     if is_present {
-        // A failed test does not begin the days after which a webhook is turned off.
+        // A failed test does not start the period after which a webhook is turned off.
         sqlx::query!(
             "update webhooks
              set is_slow = true, failing_since = case when $2 then failing_since else coalesce(failing_since, now()) end
@@ -353,7 +353,7 @@ async fn record_failure(
     let reason = match attempt.outcome {
         _ if !is_present => None,
         Outcome::Gone => Some(DisabledReason::Gone),
-        // A single failure after days without events does not count: a delivery must have failed for good.
+        // A single failed attempt after days without events does not count: a delivery must have failed for good.
         _ if webhook.is_hopeless && is_last && !is_test => Some(DisabledReason::Failing),
         _ => None,
     };

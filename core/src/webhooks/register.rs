@@ -39,7 +39,7 @@ pub struct Webhook {
     pub credits_below: i32,
     /// Whether it receives events.
     pub is_enabled: bool,
-    /// Why we turned it off; `None` if it is on, or if its owner turned it off.
+    /// Why we turned the webhook off; `None` if it is on, or if its owner turned it off.
     pub disabled_reason: Option<DisabledReason>,
     /// The first failure since the last success.
     pub failing_since: Option<DateTime<Utc>>,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 /// How long deliveries are kept.
 pub const DELIVERY_DAYS: i32 = 14;
-/// The most deliveries that are kept of a webhook, not counting those that wait.
+/// Maximum number of deliveries kept per webhook, not counting waiting ones.
 pub const DELIVERIES_KEPT: i64 = 1000;
 /// Deliveries that one statement deletes.
 const BATCH: i64 = 5000;

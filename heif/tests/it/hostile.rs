@@ -36,7 +36,7 @@ fn sizes_are_checked_before_anything_is_decoded() {
         file[size..size + 4].copy_from_slice(&width.to_be_bytes());
         header(&file)
     };
-    // The picture is turned, so this is its height.
+    // The picture is rotated, so this is its height.
     assert!(matches!(with_width(60_000), Err(PixelError::TooLarge { height: 60_000, .. })));
     assert!(matches!(with_width(u32::MAX), Err(PixelError::TooLarge { .. })));
     assert!(matches!(with_width(0), Err(PixelError::Unreadable(_))));

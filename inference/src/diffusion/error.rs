@@ -55,7 +55,7 @@ pub enum DiffusionError {
     Canceled,
 }
 
-// Not `#[from]`, which would add the error as a source: the message already contains it.
+// `#[from]` would add the error as a source, but the message already contains it.
 impl From<ConfigError> for DiffusionError {
     fn from(error: ConfigError) -> Self {
         Self::Scheduler(error)

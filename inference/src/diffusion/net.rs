@@ -59,7 +59,7 @@ impl Prepared {
     /// axis if the values are fewer there. The rest of the input stays as it is.
     ///
     /// # Errors
-    /// If the input has another shape, or was not prepared as one that changes.
+    /// If the input has another shape, or was not prepared as a changing input.
     pub fn write(
         &mut self,
         port: &Port,
@@ -316,7 +316,7 @@ fn failed(part: &'static str, error: &ort::Error) -> DiffusionError {
     DiffusionError::Session { part, error: classify(error) }
 }
 
-/// Keeps tensors like those of a run that was not bound, and compares a run on them with its output.
+/// Allocates kept tensors with the shapes of an unbound run, and compares a bound run with its output.
 fn keep(
     bound: &mut BoundRuns,
     session: &mut OrtSession,

@@ -80,7 +80,7 @@ fn from_tensor(decoded: ArrayViewD<'_, f32>) -> Option<Array3<f32>> {
 /// Runs a VAE decoder on latents and returns R, G and B of `[height, width, 3]` in 0..=1.
 ///
 /// # Errors
-/// [`DiffusionError::Unsupported`] if the output is not a picture, and those of [`Net::run`].
+/// [`DiffusionError::Unsupported`] if the output is not a picture, and the errors of [`Net::run`].
 pub fn decode(
     decoder: &mut Net,
     input: &Port,

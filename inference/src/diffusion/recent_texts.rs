@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 
-/// The most bytes of embedded texts that a pipeline keeps.
+/// Maximum size of the embedded texts that a pipeline keeps, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A negative prompt, if the pipeline takes one, and a prompt.

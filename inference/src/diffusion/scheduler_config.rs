@@ -86,8 +86,8 @@ impl SchedulerConfig {
 
     /// Reads the settings of another scheduler from the file of class `class`, as diffusers' `from_config` does: fields
     /// that both know keep their values, all others take the defaults of the new class. Two differences: if the file
-    /// omits the betas, they are those of its own class, with which the net was trained; and DDIM only clips if the
-    /// file says so.
+    /// omits the betas, they are the betas of its own class, because the net was trained with them; and DDIM only clips
+    /// if the file says so.
     ///
     /// # Errors
     /// If `class` is not one of those that can be replaced, and every field with an unsupported value.

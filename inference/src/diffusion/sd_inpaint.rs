@@ -40,8 +40,8 @@ use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
 use crate::session::Runtime;
 
-/// The most windows of a text. A prompt of 500 characters has about 120 tokens in English; in other scripts a character may
-/// take several.
+/// Maximum number of windows per text. A prompt of 500 characters has about 120 tokens in English; in other scripts a
+/// character may take several.
 const MAX_WINDOWS: usize = 4;
 
 /// An opened Stable Diffusion inpainting model.
@@ -73,7 +73,7 @@ impl SdInpaint {
         Self::open_with(folder, scheduler, runtime)
     }
 
-    /// Like [`Self::open`], but with this scheduler; that of the folder is not read.
+    /// Like [`Self::open`], but with this scheduler; the folder's scheduler is not read.
     ///
     /// # Errors
     /// Same as [`Self::open`].
@@ -356,7 +356,8 @@ impl SdInpaint {
         }
     }
 
-    /// Returns what the UNet takes in every step for pictures of `size` (height, width in pixels).
+    /// Returns the inputs of the UNet that are the same in every step, for pictures of `size` (height, width in
+    /// pixels).
     pub(super) fn condition(
         &mut self,
         guides: &[Guide<'_>],

@@ -39,8 +39,8 @@ const END: &str = "<|endoftext|>";
 const WORD_END: &str = "</w>";
 
 impl ClipTokenizer {
-    /// Opens a `tokenizer/` folder: `tokenizer.json`, or `vocab.json` and `merges.txt`. The padding token is that of
-    /// `special_tokens_map.json` or `tokenizer_config.json` (SD 2 pads with `!`), or by default the end token. A text
+    /// Opens a `tokenizer/` folder: `tokenizer.json`, or `vocab.json` and `merges.txt`. `special_tokens_map.json` or
+    /// `tokenizer_config.json` states the padding token (SD 2 pads with `!`); by default it is the end token. A text
     /// becomes `length` ids, or fewer if `tokenizer_config.json` has a smaller `model_max_length`.
     ///
     /// As in `transformers`, special tokens are recognized anywhere in a text, even ordinary words such as SD 2's `!`,

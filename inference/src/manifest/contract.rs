@@ -8,7 +8,7 @@ pub use crate::tensor::{Element, Layout, Precision};
 
 /// The accepted distance between black and white in an input. Nets take floats that are 1 to 5 apart, or samples of 0..=255.
 const SPANS: RangeInclusive<f32> = 0.5..=300.0;
-/// The largest mean, relative to the largest sample. After a division by 256, a mean of 1 is slightly above.
+/// Maximum mean, relative to the largest sample. After a division by 256, a mean of 1 is slightly above.
 const SLACK: f32 = 1.01;
 
 /// The output to fetch from a model.
@@ -111,8 +111,8 @@ pub(super) fn check_normalization(
     Ok(())
 }
 
-/// Checks that `mean` and `std` fit the samples after the division, of which `divide_by` is `None` for the largest sample. A
-/// net whose input is at another scale than in its training finds next to nothing.
+/// Checks that `mean` and `std` fit the samples after the division, of which `divide_by` is `None` for the largest
+/// sample. A net whose input has another scale than in its training finds almost nothing.
 fn check_scale(divide_by: Option<f32>, mean: &[f32; 3], std: &[f32; 3]) -> Result<(), String> {
     let largest = 255.0 / divide_by.unwrap_or(255.0);
     let divisor = divide_by.map_or("the largest sample".to_owned(), |number| number.to_string());

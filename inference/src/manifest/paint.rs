@@ -19,7 +19,7 @@ pub struct Exemplar {
     pub canvas: Canvas,
     /// The fix modes that it supports.
     pub modes: BTreeSet<FixMode>,
-    /// The largest number of pixels to search; larger surroundings are searched at half size.
+    /// Maximum number of pixels to search; larger surroundings are searched at half size.
     pub search_pixels: usize,
 }
 
@@ -115,7 +115,7 @@ pub struct Sampling {
     /// The negative prompt: what should not appear.
     #[serde(default)]
     pub negative_prompt: String,
-    /// The scheduler to use in place of the one that the model's folder names.
+    /// The scheduler to use instead of the scheduler in the model's folder.
     pub scheduler: Option<SchedulerName>,
 }
 
@@ -171,7 +171,7 @@ impl Inpaint {
 }
 
 impl Inpaint {
-    /// Returns what the reference picture shows where the hole is.
+    /// Returns the content of the reference picture inside the hole.
     ///
     /// Prompts that edit, add to, restore or enhance a thing may refer to what is under the mask ("make it blue"), so
     /// the reference shows it unless the manifest says otherwise. Removal names only what must go, and a net that sees

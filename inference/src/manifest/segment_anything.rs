@@ -1,4 +1,4 @@
-//! The contract of a model that segments what somebody points at: an encoder of pictures and a decoder of clicks.
+//! The contract of a model that segments the object at a click: an encoder of pictures and a decoder of clicks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct SegmentAnything {
     pub decoder: DecoderPorts,
 }
 
-/// The names of a decoder's tensors. The defaults are those of the usual exports.
+/// The names of a decoder's tensors. The defaults are the names in the usual exports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecoderPorts {
@@ -35,8 +35,8 @@ pub struct DecoderPorts {
     pub mask: String,
     /// Input `[1]`: whether there is an earlier mask. It is always 0. A decoder may have none.
     pub has_mask: String,
-    /// Input `[2]`: the height and width to which the decoder resizes its masks: those of the encoder's input. A decoder
-    /// may have none.
+    /// Input `[2]`: the height and width that the decoder resizes its masks to, which are the size of the encoder's
+    /// input. A decoder may lack this input.
     pub size: String,
     /// Output `[1, masks, h, w]`: the logits of each mask, which cover the encoder's input.
     pub masks: String,

@@ -12,7 +12,7 @@ use super::contract::{
     Element, Layout, NetOutput, Precision, check_normalization, check_picture_layout,
 };
 
-/// The largest width and height of an input or output, in pixels.
+/// Maximum width and height of an input or output, in pixels.
 const MAX_SIDE: u32 = 8192;
 
 /// The contract of a segmentation model: takes an RGB picture of a fixed size and returns a map of what it shows.
@@ -113,7 +113,7 @@ pub struct Postprocess {
     pub classes: u32,
     /// The channel of the subject, from 0; required if there are several.
     pub class: Option<u32>,
-    /// What the map says inside of a subject.
+    /// How the map's values inside of a subject are used.
     #[serde(default)]
     pub inside: Inside,
 }
@@ -129,8 +129,8 @@ impl PictureInput {
         tensor::to_bytes(picture, size, self.framing())
     }
 
-    /// Stretches the levels of a picture of low contrast, in which nets find little. `bytes` is what [`Self::to_bytes`] made
-    /// of a picture of this width and height.
+    /// Stretches the levels of a picture of low contrast, because nets find little in it. `bytes` is the result of
+    /// [`Self::to_bytes`] for a picture of this width and height.
     pub fn stretched(&self, bytes: &Array4<u8>, picture: (u32, u32)) -> Array4<u8> {
         let frame = self.framing().frame(picture, (self.width, self.height));
         levels::stretched(bytes, &frame).unwrap_or_else(|| bytes.clone())

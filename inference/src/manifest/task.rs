@@ -22,13 +22,13 @@ pub enum Task {
     Exemplar(Exemplar),
     /// Fills a hole with a net, without a prompt.
     Fill(Fill),
-    /// Repaints a hole as a prompt says: Stable Diffusion inpainting.
+    /// Repaints a hole as a prompt describes: Stable Diffusion inpainting.
     SdInpaint(Inpaint),
-    /// Repaints a hole as a prompt says: FLUX.2 \[klein\].
+    /// Repaints a hole as a prompt describes: FLUX.2 \[klein\].
     Flux2Klein(Inpaint),
     /// Takes a picture and returns the probability that it is unsafe to show.
     Safety(Safety),
-    /// Takes a picture and clicks, and returns a mask of what was clicked.
+    /// Takes a picture and clicks, and returns a mask of the clicked object.
     SegmentAnything(SegmentAnything),
 }
 

@@ -8,7 +8,7 @@ use super::contract::{
     Element, Layout, NetOutput, Precision, check_normalization, check_picture_layout,
 };
 
-/// The smallest side of a region that a tile of fixed size may leave, in input pixels.
+/// Minimum side of the region that a tile of fixed size leaves, in input pixels.
 const SMALLEST_REGION: u32 = 8;
 
 /// The contract of an upscaler: takes an RGB picture and returns it `scale` times as wide and high. With scale 1 it
@@ -111,7 +111,7 @@ impl Upscale {
     /// Input pixels around a tile for bringing its output back to the picture's own size; more than the filter's three.
     pub const MARGIN: u32 = 4;
 
-    /// The largest side of a tile of an enhanced area, in input pixels.
+    /// Maximum side of a tile of an enhanced area, in input pixels.
     pub const LARGEST_AREA: u32 = 256;
 
     /// Returns the size of every tile with its padding.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long no model must have been loaded or unloaded before a build begins.
+/// The time without a load or unload that must pass before a build begins.
 pub const QUIET: Duration = Duration::from_secs(1);
 
 /// The builds of a process.
@@ -38,7 +38,7 @@ impl Builds {
             std::thread::sleep(QUIET);
             let load = begin_load();
             if loads() == before {
-                // Before the load ends, so that a measured one that comes next knows of the build.
+                // Set this before the load ends, so that the next measured load knows of the build.
                 self.is_running.store(true, Ordering::SeqCst);
                 drop(load);
                 return Build { builds: self, _only: only };

@@ -80,7 +80,7 @@ impl Rewrite {
             return;
         }
         if node.kind == "Reshape" {
-            // -1 stands for what is left, 0 for the size before.
+            // -1 stands for the remaining size, 0 for the size before.
             let keeps_zeros = node.attributes.iter().any(|own| attribute_name(own) == "allowzero");
             let first = match (*first, rest.contains(&-1)) {
                 (-1 | 0, _) => return,

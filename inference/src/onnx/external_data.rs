@@ -1,4 +1,4 @@
-//! Finds the files in which an ONNX file keeps tensors ("external data"). ONNX Runtime would open any path that the
+//! Finds the files that contain tensors of an ONNX file ("external data"). ONNX Runtime would open any path that the
 //! graph names, so the graph is read before the runtime gets it. The reader visits only the protobuf fields that lead
 //! to tensors and trusts no length.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub use super::wire::Malformed;
 use super::wire::{Fields, MAX_DEPTH, Value};
 
-/// Returns the files in which `model` keeps tensors, as the graph spells them. Empty for a model in one file.
+/// Returns the files that contain tensors of `model`, as the graph spells them. Empty for a model in one file.
 ///
 /// # Errors
 /// [`Malformed`] if the bytes are not an ONNX file.
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of message in a field, if it can lead to tensors. The field numbers are those of onnx.proto.
+    /// Returns the kind of message in a field, if it can lead to tensors. onnx.proto defines the field numbers.
     const fn child(self, field: u64) -> Option<Self> {
         match (self, field) {
             (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => {

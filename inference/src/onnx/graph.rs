@@ -1,5 +1,5 @@
 //! The graph of an ONNX file, as far as rewriting it needs. Messages are borrowed from the file, and written as they were
-//! unless they changed. The field numbers are those of onnx.proto.
+//! unless they changed. onnx.proto defines the field numbers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub const FLOAT16: u64 = 10;
 /// The element type of 64-bit integers.
 const INT64: u64 = 7;
 
-/// The most integers of a constant that is read: shapes have fewer.
+/// Maximum number of integers of a constant that is read: shapes have fewer.
 const MAX_INTEGERS: usize = 64;
 
 /// A model with one graph.
@@ -44,7 +44,7 @@ pub struct Graph<'a> {
 pub struct Node<'a> {
     /// The operator.
     pub kind: &'a str,
-    /// The names of its inputs; empty for one that is left out.
+    /// The names of its inputs; empty for an omitted input.
     pub inputs: Vec<Cow<'a, str>>,
     /// The names of its outputs.
     pub outputs: Vec<Cow<'a, str>>,

@@ -22,8 +22,8 @@ use super::graph::{
 pub enum Form {
     /// In 16 bits, and operators compute with these: for a GPU.
     Stored,
-    /// In 32 bits that were rounded to 16: for a CPU. There, ONNX Runtime computes 16 bits in 32 and drops the rounding
-    /// between operators, so [`Self::Stored`] would hide what a GPU's results look like.
+    /// In 32-bit values rounded to 16 bits: for a CPU. There, ONNX Runtime computes 16 bits in 32 and drops the
+    /// rounding between operators, so [`Self::Stored`] would hide what a GPU's results look like.
     Rounded,
 }
 

@@ -15,8 +15,8 @@ pub const PICTURE: &str = "retouch_picture";
 pub const RESULT: &str = "retouch_result";
 /// The second output of a net that returns pictures: f32 `[batch, 3, 1, 1]`, the mean of the values that the net computed for
 /// each, the least, and the largest. Bytes cannot hold values outside black and white. The mean is not finite if one of
-/// the values is not, which the least and the largest need not show. Their sum would not fit into half precision, in which
-/// an engine may compute.
+/// the values is not; the least and the largest need not show that. The sum would not fit into half precision, and an
+/// engine may compute in half precision.
 pub const EXTREMES: &str = "retouch_extremes";
 
 /// The prefix of all other names that are added.

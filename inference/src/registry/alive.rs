@@ -1,5 +1,5 @@
-//! The threads that own models. A process waits for them before it exits: exit handlers would unload CUDA while a thread
-//! still frees what it has on the card, which may end the process with a signal.
+//! The threads that own models. A process waits for them before it exits: exit handlers would unload CUDA while a
+//! thread still frees its memory on the card, which may end the process with a signal.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;

@@ -14,16 +14,16 @@ use crate::manifest::Manifest;
 use crate::memory::Tenant;
 use crate::session::Runtime;
 
-/// How often a model whose engine does not fit beside the other models looks again.
+/// The interval between attempts to load an engine that does not fit beside the other models.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What it takes to build the engine of one model.
+/// The inputs for building the engine of one model.
 pub struct Order {
     pub manifest: Manifest,
     /// Opens engines.
     pub runtime: Runtime,
     pub rewrites: Rewrites,
-    /// What the model needs, in bytes; its engine counts for as much until it replaces the other session.
+    /// The memory that the model needs, in bytes; its engine counts for as much until it replaces the other session.
     pub needed: u64,
     pub reference: Reference,
     /// Sends to the model's thread.

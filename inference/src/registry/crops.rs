@@ -1,4 +1,4 @@
-//! Crops to paint: those that line up run as a batch, if the model allows it.
+//! Crops to paint: crops that line up run as a batch, if the model allows it.
 
 use std::time::{Duration, Instant};
 

@@ -39,7 +39,7 @@ impl From<ManifestError> for LoadError {
     }
 }
 
-/// Why the registry does not serve what the files say. It keeps serving the previous model.
+/// Why the registry does not serve the model that the files specify. It keeps serving the previous model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The model's name, or `tools.toml`.

@@ -64,7 +64,7 @@ impl ModelHandle {
         self.precision
     }
 
-    /// Returns whether the model is in memory. One that gave way to others is loaded again for the next request.
+    /// Returns whether the model is in memory. A model that gave way to others is loaded again for the next request.
     pub fn is_loaded(&self) -> bool {
         self.is_loaded.load(Ordering::Acquire)
     }
@@ -74,7 +74,7 @@ impl ModelHandle {
         self.has_engine.load(Ordering::Acquire)
     }
 
-    /// Returns what the model takes of the memory of all models while it is loaded, in bytes.
+    /// Returns the model's part of the memory of all models while it is loaded, in bytes.
     pub const fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -170,7 +170,7 @@ impl ModelHandle {
         answered.await.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Returns the mask of what somebody points at.
+    /// Returns the mask of the object at a click.
     ///
     /// # Errors
     /// Same as [`ModelHandle::infer`].

@@ -154,7 +154,7 @@ fn own_model(
     }
     let load = runtime.memory().begin_load(residence.is_measured());
     let (before, started) = (residence.before(), Instant::now());
-    // Before any check: a golden image that changes meanwhile makes another version.
+    // Read the version before any check: a golden image that changes during the checks makes another version.
     let version = version::version(manifest);
     let Loaded { opened, refusals } =
         checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);

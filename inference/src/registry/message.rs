@@ -72,11 +72,11 @@ pub enum Work {
         /// Sends the result back.
         answer: oneshot::Sender<Result<Features, SessionError>>,
     },
-    /// Find the mask of what somebody points at.
+    /// Find the mask of the object at a click.
     FindMask {
         /// The features of the picture.
         features: Arc<Features>,
-        /// What somebody points at.
+        /// The points or the box of the click.
         prompt: Prompt,
         /// Sends the result back.
         answer: oneshot::Sender<Result<ObjectMask, SessionError>>,

@@ -1,4 +1,4 @@
-//! What a model's thread owns and runs.
+//! The opened model that a model's thread owns and runs.
 
 use crate::memory::Tenant;
 use crate::painter::Painter;
@@ -14,11 +14,11 @@ pub enum Opened {
     Painter(Box<dyn Painter>),
     /// A safety net.
     SafetyChecker(Box<SafetyChecker>),
-    /// A model that segments what somebody points at.
+    /// A model that segments the object at a click.
     SegmentAnything(Box<SegmentAnything>),
 }
 
-/// An opened model that is right and can replace the one that serves.
+/// An opened model that passed its checks and can replace the serving one.
 pub struct Candidate {
     /// The model.
     pub opened: Opened,

@@ -34,7 +34,7 @@ pub enum LoadStep {
     /// Golden images come out as expected.
     Golden,
     /// Tiles equal the whole picture, if the manifest says that they do. Only `models check` takes this step: its
-    /// shapes would occupy GPU memory beside those of jobs.
+    /// shapes would occupy GPU memory in addition to the shapes of jobs.
     Tiling,
 }
 
@@ -98,7 +98,7 @@ pub enum CheckMode {
 
 /// The result of one step.
 pub struct Outcome<T> {
-    /// What the step found, in a few words; reported only without `reasons`.
+    /// The finding of the step, in a few words; reported only without `reasons`.
     pub finding: String,
     /// Why the model is refused, one sentence each.
     pub reasons: Vec<String>,
@@ -130,7 +130,7 @@ pub struct StepReport {
     pub step: LoadStep,
     /// The duration of the step.
     pub took: Duration,
-    /// What the step found, in a few words, or why the model is refused, in one sentence.
+    /// The finding of the step, in a few words, or why the model is refused, in one sentence.
     pub outcome: Result<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Model versions: tells whether the files on disk are still those a model was loaded from.
+//! Model versions: checks whether the files on disk are still the files that a model was loaded from.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

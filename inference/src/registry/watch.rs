@@ -29,7 +29,7 @@ struct Checked {
     retry: Option<Retry>,
 }
 
-/// When to load a model again that was refused for a reason that may pass, such as a lack of memory.
+/// The delay before a retry of a model that was refused for a reason that may pass, such as a lack of memory.
 #[derive(Clone, Copy)]
 struct Retry {
     at: Instant,
@@ -158,7 +158,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the model of the current files: the one that serves if it was loaded from them, otherwise a new load.
+    /// Returns the model of the current files: the serving model if it was loaded from them, otherwise a new load.
     async fn check_model(&self, name: &str, old: &Table) -> Result<ModelHandle, Problem> {
         let refused = |step, reason| Problem { model: name.to_owned(), step, reason };
         let manifest = Manifest::read(&self.registry.models_dir.join(name))
@@ -216,7 +216,8 @@ impl Watcher {
         }
         new.selector = self.build_selector(old, &mut new.problems);
         let complete = new.classes();
-        // Without a model for the largest pictures, a demand is not met: smaller ones must not be promised either.
+        // Without a model for the largest pictures, a demand is not met, and smaller pictures must not be promised
+        // either.
         let met: Vec<_> =
             new.scopes().map(|scope| scope.demand).filter(|own| new.meets(*own)).collect();
         new.routes.retain(|(Scope { demand, .. }, _)| {
@@ -225,7 +226,7 @@ impl Watcher {
         new
     }
 
-    /// Returns the slot of the bound model that answers clicks; that of before if the model is refused.
+    /// Returns the slot of the bound model that answers clicks; if that model is refused, the previous slot.
     fn build_selector(&self, old: &Table, problems: &mut Vec<Problem>) -> Option<Arc<Slot>> {
         let name = self.bindings.selector_on(self.registry.device())?;
         let before = old.selector.clone();

@@ -1,7 +1,8 @@
-//! Bound runs of a net with several inputs, most of which stay the same for many runs: the denoising net of a pipeline.
+//! Bound runs of a net with several inputs; most inputs stay the same for many runs. Used for the denoising net of a
+//! pipeline.
 //!
 //! As in [`super::io_binding`], each set of shapes has its inputs and its output on the device, allocated once, and host
-//! memory to copy the output to. Inputs that do not change are copied when they are new, the others in every run.
+//! memory to copy the output to. Inputs that stay the same are copied once, when they are new; the others in every run.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ pub type NamedTensor = (String, DynTensor);
 /// The inputs of several runs.
 #[derive(Debug)]
 pub struct HeldInputs {
-    /// Differs from that of all other inputs of the same net.
+    /// Unique among all inputs of the same net.
     pub number: u64,
     /// The inputs that stay the same, on the device.
     pub fixed: Vec<NamedTensor>,

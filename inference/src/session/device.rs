@@ -1,10 +1,10 @@
-//! Who may use the device, so that CUDA can record a graph.
+//! A lock on the device: recording a CUDA graph needs the device exclusively; everything else shares it.
 //!
-//! A recording is disturbed by what any thread of the process asks of the device meanwhile, an allocation for example, and
-//! that call fails. So whoever records holds the device alone, and everybody else shares it.
+//! If another thread of the process calls the device during a recording, for example to allocate memory, that call
+//! fails and disturbs the recording.
 //!
-//! Loads take seconds to minutes, and whatever runs would wait behind a recording that waits for a load. So nobody records
-//! while a model is being loaded.
+//! Loads take seconds to minutes, and every run would wait behind a recording that waits for a load. So no thread
+//! records while a model is being loaded.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -15,7 +15,7 @@ static DEVICE: RwLock<()> = RwLock::new(());
 /// Shared by loads. Locked before [`DEVICE`].
 static LOADS: RwLock<()> = RwLock::new(());
 
-/// Shares the device with all others that do not record, until the guard is dropped. A thread must not share it twice.
+/// Shares the device with all threads that do not record, until the guard is dropped. A thread must not share it twice.
 pub fn share() -> RwLockReadGuard<'static, ()> {
     DEVICE.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -73,9 +73,9 @@ pub fn share_to_load() -> LoadUse {
 /// The use of the device until it is dropped.
 #[must_use]
 pub enum Use {
-    /// Beside others.
+    /// Shared with other threads.
     Shared { _device: RwLockReadGuard<'static, ()> },
-    /// Alone.
+    /// Exclusive.
     Alone { _device: RwLockWriteGuard<'static, ()>, _loads: RwLockWriteGuard<'static, ()> },
 }
 

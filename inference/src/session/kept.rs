@@ -13,11 +13,11 @@ use crate::tensor::relative_difference;
 /// Shapes whose tensors are kept at the same time.
 pub const MAX_SHAPES: usize = 8;
 
-/// The largest accepted difference between a bound run and an unbound one, relative to the largest value. Another order
-/// of summation causes less, an input that never reached the device far more.
+/// Maximum accepted difference between a bound run and an unbound one, relative to the largest value. Another order of
+/// summation causes less, an input that never reached the device far more.
 const TOLERANCE: f32 = 0.01;
 
-/// The same for a sample of a picture, in levels of 255.
+/// Maximum accepted difference of a picture's sample, in levels of 255.
 const LEVELS: u8 = 3;
 
 /// The run option that names a CUDA graph.
@@ -25,7 +25,7 @@ const GRAPH_OPTION: &str = "gpu_graph_id";
 /// Its value for runs without one.
 const NO_GRAPH: i32 = -1;
 
-/// What a session keeps on the device between runs.
+/// The bindings and tensors that a session keeps on the device between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
     /// Nothing.
@@ -43,7 +43,7 @@ pub struct KeptShapes<B> {
     graphs: i32,
     /// Whether the session keeps nothing anymore.
     is_off: bool,
-    /// The most recently used one is the last.
+    /// Sorted by last use; the most recent is last.
     bindings: Vec<Kept<B>>,
 }
 
@@ -89,8 +89,7 @@ impl<B> KeptShapes<B> {
     /// Adds a binding, made for runs with these options; `None` if the session keeps nothing anymore. The least recently used
     /// binding makes room before.
     ///
-    /// # Errors
-    /// Those of `make`.
+    /// # Errors The errors of `make`.
     pub fn add(
         &mut self,
         make: impl FnOnce(RunOptions) -> ort::Result<B>,
@@ -138,7 +137,7 @@ fn run_options(graph: Option<i32>) -> ort::Result<RunOptions> {
     Ok(options)
 }
 
-/// Compares the output of a bound run with that of an unbound one.
+/// Compares the output of a bound run with the output of an unbound one.
 ///
 /// # Errors
 /// If they differ by more than another order of summation explains.

@@ -9,7 +9,7 @@ use crate::tensor::Returns;
 /// How the outputs of a net are read.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputReader {
-    /// What the net returns.
+    /// The kind of output that the net returns.
     pub returns: Returns,
     /// The value of white that the net computes.
     pub white: f32,

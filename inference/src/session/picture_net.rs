@@ -45,7 +45,7 @@ impl PictureNet {
         !self.runs_alone && self.inner.inputs().iter().any(is_open)
     }
 
-    /// Takes no batches from now on: one gives other outputs than single runs.
+    /// Disables batches from now on, because a batch gives other outputs than single runs.
     pub const fn run_alone(&mut self) {
         self.runs_alone = true;
     }

@@ -6,10 +6,10 @@ use std::fmt;
 use ort::ep::{self, ExecutionProvider};
 use serde::Deserialize;
 
-/// The end of the name of an event that stands for one run of an operator.
+/// The suffix of the names of events that record one run of an operator.
 const OPERATOR_RUN: &str = "_kernel_time";
 
-/// The operators with which ONNX Runtime copies a tensor between a GPU and the CPU.
+/// The operators that ONNX Runtime uses to copy a tensor between a GPU and the CPU.
 const COPIES: [&str; 2] = ["MemcpyFromHost", "MemcpyToHost"];
 
 /// The operators of one run, by execution provider.

@@ -3,8 +3,8 @@
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
-/// Rows of the result that one task makes. It resizes the rows of the map that they lie between, some of which the next
-/// task needs, too.
+/// Rows of the result that one task makes. It resizes the rows of the map around them; the next task needs some of
+/// these rows, too.
 const BAND_ROWS: usize = 64;
 
 /// 2²³: a number between this and twice as much has no fraction, and its lowest bits are the integer.
@@ -22,7 +22,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Places a side of `pixels` on `cells`, of which it covers `length` from `start`.
+    /// Places a side of `pixels` on `cells`; it covers `length` of them from `start`.
     pub(super) fn new(start: f64, length: f64, cells: usize, pixels: usize) -> Self {
         let scale = length / pixels as f64;
         let support = scale.max(1.0);

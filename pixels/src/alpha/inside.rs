@@ -2,13 +2,13 @@
 //!
 //! A segmentation map states how certain the net is, not how transparent the subject is: inside a dark coat or between
 //! stripes it falls to 0.8, and a new background would shine through. A cell becomes opaque as far as all cells around it
-//! belong to the subject. Edges, hair and strings are near cells that do not, so they stay as they are.
+//! belong to the subject. Edges, hair and strings are near cells of the background, so they stay as they are.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// The neighborhood reaches this share of the map's longer side in each direction, but at least one cell.
+/// The neighborhood reaches `1 / REACH` of the map's longer side in each direction, but at least one cell.
 const REACH: usize = 128;
 /// Below the start, the least alpha of a neighborhood leaves its cell unchanged; from the end on, the cell is opaque. On 56
 /// composites of seven subjects, a lower range gained a little more on average and lost more at worst.
@@ -49,7 +49,7 @@ fn least_around(map: &[f32], columns: usize, reach: usize) -> Vec<f32> {
     least
 }
 
-/// Lowers each value to that of `other`, if that is less.
+/// Lowers each value to the value of `other`, if that is less.
 fn lower(values: &mut [f32], other: &[f32]) {
     for (value, other) in values.iter_mut().zip(other) {
         *value = value.min(*other);

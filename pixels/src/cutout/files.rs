@@ -46,7 +46,7 @@ pub(super) fn subject(
     }
 }
 
-/// Encodes the colors alone, also those of transparent pixels; returns the file and its MIME type.
+/// Encodes only the colors, including the colors of transparent pixels; returns the file and its MIME type.
 pub(super) fn without_transparency(
     picture: RgbaImage,
     profile: Option<&[u8]>,

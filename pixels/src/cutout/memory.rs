@@ -5,7 +5,7 @@ use super::options::{CutoutOptions, Format, Position, pixels};
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
 const SPARE_BYTES: u64 = 8 << 20;
 
-/// Returns the most memory that [`super::render`] takes beside the stored PNG of `width` × `height` pixels, in bytes.
+/// Returns the peak memory that [`super::render`] takes beside the stored PNG of `width` × `height` pixels, in bytes.
 /// Assumes a subject that fills the picture, and noise, which does not compress.
 pub fn memory_bytes(width: u32, height: u32, options: &CutoutOptions) -> u64 {
     if options.change_nothing(width, height) {

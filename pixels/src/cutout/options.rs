@@ -11,7 +11,7 @@ pub struct CutoutOptions {
     pub scale: Option<f64>,
     /// The subject's place on the canvas.
     pub position: Position,
-    /// The largest number of pixels; `None` sets no limit.
+    /// Maximum number of pixels; `None` sets no limit.
     pub max_pixels: Option<u32>,
     /// The color behind the subject; `None` keeps the transparency.
     pub background: Option<Color>,

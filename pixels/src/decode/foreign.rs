@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::png_chunks::chunks_before_pixels;
 
-/// How far into a file an SVG may start, in bytes: after a prolog and comments.
+/// Maximum offset of the start of an SVG in a file, in bytes: a prolog and comments may come first.
 const SVG_PROLOG_BYTES: usize = 4096;
 /// TIFF tags (TIFF 6.0, TIFF/EP, DNG 1.7).
 const NEW_SUBFILE_TYPE: u16 = 0x00fe;
@@ -29,7 +29,7 @@ pub enum Foreign {
     Document,
     /// A picture in this other format.
     Other(&'static str),
-    /// A picture in this format, for which this installation has no decoder.
+    /// A picture in this format; this installation has no decoder for it.
     Unavailable(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! A picture's header: what it says about the format, the size and the memory that decoding takes, without any pixel.
+//! A picture's header: the format, the size and the memory that decoding takes, read without decoding a pixel.
 
 use std::io::Cursor;
 
@@ -15,13 +15,13 @@ use crate::{Limits, PixelError, preview};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
 const SPARE_BYTES: u64 = 8 << 20;
-/// The most that a thumbnail in the making takes, in bytes.
+/// Maximum memory for making a thumbnail, in bytes.
 const THUMBNAIL_BYTES: u64 = 24 << 20;
 
-/// The most chunks that a PNG may have, so that walking over them takes no more than a millisecond. Encoders write
+/// Maximum number of chunks in a PNG, so that walking over them takes no more than a millisecond. Encoders write
 /// chunks of kilobytes.
 const MOST_PNG_CHUNKS: usize = 1 << 16;
-/// The same of a WebP, whose decoder takes longer for each.
+/// Maximum number of chunks in a WebP, whose decoder takes longer for each chunk.
 const MOST_WEBP_CHUNKS: usize = 1 << 14;
 
 /// A file format that can be decoded.
@@ -56,7 +56,7 @@ impl FileFormat {
     }
 }
 
-/// What a file says about its picture before the first pixel.
+/// The facts that a file states about its picture before the first pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
     /// The file's format.
@@ -69,7 +69,7 @@ pub struct Header {
     pub orientation: Orientation,
     /// The size of the file, in bytes.
     file: u64,
-    /// The most memory that the decoder takes with its output, in bytes.
+    /// Peak memory of the decoder with its output, in bytes.
     decoder: u64,
     /// The memory of the decoded picture, in bytes.
     picture: u64,
@@ -97,9 +97,9 @@ impl Header {
         Ok(header)
     }
 
-    /// Returns the most memory that decoding takes beside the file, in bytes.
+    /// Returns the peak memory that decoding takes beside the file, in bytes.
     pub fn decode_bytes(&self) -> u64 {
-        // One plane is turned at a time; the largest has three bytes per pixel.
+        // One plane is rotated at a time; the largest has three bytes per pixel.
         let turning = if self.is_upright() { 0 } else { self.picture + 3 * self.pixels() };
         self.decoder.max(turning) + SPARE_BYTES
     }
@@ -109,9 +109,9 @@ impl Header {
         self.picture
     }
 
-    /// Returns the most memory that [`crate::upload::prepare`] takes beside the file, in bytes.
+    /// Returns the peak memory that [`crate::upload::prepare`] takes beside the file, in bytes.
     pub fn prepare_bytes(&self) -> u64 {
-        // A picture that was turned is encoded again, and noise does not compress. The fast compression of PNGs has a
+        // A rotated picture is encoded again, and noise does not compress. The fast compression of PNGs has a
         // fixed code, which takes up to 12 bits per byte of noise.
         let written = match self.format {
             _ if self.is_upright() => self.file,

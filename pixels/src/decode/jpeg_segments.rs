@@ -4,14 +4,14 @@ use memchr::memmem;
 
 use crate::PixelError;
 
-/// The largest sampling factor (T.81, B.2.2).
+/// Maximum sampling factor (T.81, B.2.2).
 const MAX_SAMPLING: u8 = 4;
-/// The most segments and fill bytes before the first scan. Cameras write fewer than a thousand.
+/// Maximum number of segments and fill bytes before the first scan. Cameras write fewer than a thousand.
 const MAX_STEPS: usize = 1 << 16;
 /// The end marker is in the last bytes of an ordinary file.
 const TAIL: usize = 1 << 10;
 
-/// What the segments before the first scan say.
+/// The facts that the segments before the first scan state.
 pub(super) struct JpegSegments<'a> {
     pub width: u16,
     pub height: u16,

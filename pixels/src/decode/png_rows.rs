@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
 const PQ: u8 = 16;
 const HLG: u8 = 18;
 
-/// The planes of a decoded PNG, as stored (not turned upright).
+/// The planes of a decoded PNG, as stored (not rotated upright).
 pub(super) struct Planes {
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,

@@ -16,24 +16,24 @@ use huffman::{Bits, Code, Lengths, Read, Stop};
 
 use super::webp_chunks::{Chunk, chunks, chunks_of};
 
-/// The longest side of a lossless picture (3.4).
+/// Maximum side of a lossless picture (3.4).
 const MAX_SIDE: u32 = 1 << 14;
-/// The most groups of codes: their numbers have 16 bits (6.2.2).
+/// Maximum number of groups of codes: their numbers have 16 bits (6.2.2).
 const MOST_GROUPS: u32 = 1 << 16;
 /// The symbols of a group's five codes without a color cache: green samples and lengths of copies, red, blue, alpha,
 /// distances of copies.
 const ALPHABETS: [usize; 5] = [256 + COPIES, 256, 256, 256, 40];
 /// How many lengths of copies there are.
 const COPIES: usize = 24;
-/// The most colors in a cache (5.2.3).
+/// Maximum number of colors in a cache (5.2.3).
 const MOST_CACHED: usize = 1 << 11;
 /// The order in which the lengths of the codes of code lengths are stored.
 const LENGTHS_ORDER: [usize; 19] =
     [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-/// What the decoder allocates per block: a pixel of four bytes, and two more for the number of the group.
+/// The decoder's memory per block: a pixel of four bytes, and two more for the number of the group.
 const BLOCK_BYTES: u64 = 6;
-/// Returns the most bytes that decoding a WebP file takes for Huffman tables, the data of transforms, and the choice of
-/// groups; 0 without a lossless stream. `size` is the width and height that the file states.
+/// Returns the peak memory, in bytes, that decoding a WebP file takes for Huffman tables, the data of transforms, and
+/// the choice of groups; 0 without a lossless stream. `size` is the width and height that the file states.
 pub(super) fn bytes(file: &[u8], size: (u32, u32)) -> u64 {
     let find = |name| chunks(file).find(|chunk| chunk.name == name);
     // The decoder also takes a stream from a frame, if it is nowhere else.
@@ -73,7 +73,7 @@ struct Stream<'a> {
     bits: Bits<'a>,
     /// The bytes that the decoder has allocated so far.
     allocated: u64,
-    /// The most bytes that it may allocate for what has not been read.
+    /// Maximum memory that it may allocate for the unread rest, in bytes.
     ahead: u64,
 }
 
@@ -167,7 +167,7 @@ impl<'a> Stream<'a> {
                     let (_, blue) = blue.find(next >> red);
                     let (_, alpha) = alpha.find(next >> (red + blue));
                     self.bits.take(red + blue + alpha)?;
-                    // Copied and cached colors are those of earlier pixels, so only these count.
+                    // Copied and cached colors come from earlier pixels, so only these count.
                     greatest = greatest.max((value << 8) | symbol);
                     if all_are_equal { left } else { 1 }
                 }
@@ -296,7 +296,7 @@ const fn alphabets(cache: usize) -> [usize; 5] {
     alphabets
 }
 
-/// Returns the most bytes that the decoder allocates for groups of codes.
+/// Returns the maximum memory that the decoder allocates for groups of codes, in bytes.
 fn most_bytes(groups: u32, cache: usize) -> u64 {
     u64::from(groups) * alphabets(cache).map(Lengths::most_decoder_bytes).iter().sum::<u64>()
 }

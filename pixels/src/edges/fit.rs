@@ -103,7 +103,7 @@ fn near(at: usize, end: usize) -> [usize; SIDE] {
     std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
 }
 
-/// The least and greatest alpha in each column of a row and its neighbors. Tells where alpha is even without looking at
+/// The least and greatest alpha in each column of a row and its neighbors. Shows where alpha is even, without a look at
 /// every cell.
 struct Extremes {
     /// With [`REACH`] columns beyond each border.

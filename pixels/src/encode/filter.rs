@@ -12,7 +12,7 @@ use crate::span::span;
 
 /// Filters one row after the other.
 pub(super) struct RowFilter {
-    /// Bytes from a sample to that of the pixel to its left.
+    /// The distance in bytes from a sample to the same sample of the pixel on its left.
     distance: usize,
     /// The row above, after one pixel of zeros.
     above: Vec<u8>,

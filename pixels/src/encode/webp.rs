@@ -8,7 +8,7 @@ use img_parts::webp::WebP;
 use super::Rgba;
 use crate::PixelError;
 
-/// The longest side of a WebP, in pixels: its header has 14 bits for each.
+/// Maximum side of a WebP, in pixels: its header has 14 bits for each side.
 pub const MAX_WEBP_SIDE: u32 = 16_383;
 
 /// How much time the encoder takes to make a file smaller.

@@ -24,7 +24,7 @@ pub enum FinishError {
         width: u64,
         /// The height of the crop in pixels.
         height: u64,
-        /// The most pixels allowed.
+        /// Maximum number of pixels.
         limit: u64,
     },
     /// The file format cannot hold the picture.
@@ -36,7 +36,7 @@ pub enum FinishError {
         width: u32,
         /// The height of the picture in pixels.
         height: u32,
-        /// The longest side of the format in pixels.
+        /// Maximum side of the format, in pixels.
         max_side: u32,
     },
     /// The result or the original cannot be read, or an encoder failed.

@@ -7,7 +7,7 @@ use crate::encode::{Channels, Effort, MAX_WEBP_SIDE, Rgba, jpeg, lossless_webp, 
 use crate::over::over;
 use crate::{PixelError, encode, icc};
 
-/// The longest side of a JPEG, in pixels: its header has 16 bits for each.
+/// Maximum side of a JPEG, in pixels: its header has 16 bits for each side.
 const MAX_JPEG_SIDE: u32 = 65_535;
 const WHITE: [u8; 4] = [u8::MAX; 4];
 
@@ -47,7 +47,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Returns the longest side that the format can hold, in pixels.
+    /// Returns the format's maximum side, in pixels.
     pub const fn max_side(self) -> Option<u32> {
         match self {
             Self::Png => None,

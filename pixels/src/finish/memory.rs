@@ -9,12 +9,12 @@ use crate::decode::Header;
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
 const SPARE_BYTES: u64 = 8 << 20;
-/// The most by which a picture that is blurred exceeds its canvas on a side, in pixels after scaling down.
+/// Maximum margin of a blurred picture around its canvas, in pixels after scaling down.
 const BLUR_REACH: u64 = 16;
 
-/// Returns the most memory that [`super::render`] takes beside the files, in bytes, for a result of `size` (width,
-/// height). `original` is the header of the picture that the result was made from, `background` that of the background
-/// picture. Assumes a subject that fills the result, and noise, which does not compress.
+/// Returns the peak memory that [`super::render`] takes beside the files, in bytes, for a result of `size` (width,
+/// height). `original` is the header of the picture that the result was made from, `background` the header of the
+/// background picture. Assumes a subject that fills the result, and noise, which does not compress.
 pub fn memory_bytes(
     size: (u32, u32),
     finish: &Finish,
@@ -92,7 +92,7 @@ fn blurring(size: (u32, u32), canvas: &LargestCanvas, factor: u32) -> u64 {
 fn covering(background: &Header, canvas: &LargestCanvas) -> u64 {
     let decoded = background.picture_bytes();
     let (width, height) = (u64::from(background.width), u64::from(background.height));
-    // Only the part that covers the canvas is scaled. The picture may be turned.
+    // Only the part that covers the canvas is scaled. The picture may be rotated.
     let part = |width: u64, height: u64| (width * canvas.height).min(canvas.width * height);
     let scaled = part(width, height).max(part(height, width)) + canvas.pixels;
     let scaling = decoded + decoded / (width * height).max(1) * scaled;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::file::Output;
 use super::gradient::Gradient;
 
-/// The most pixels of a finished result, unless the result itself has more.
+/// Maximum number of pixels of a finished result, unless the result itself has more.
 pub const MAX_PIXELS: u64 = 36_000_000;
 
 /// How to finish a result.
@@ -47,18 +47,18 @@ pub struct Shadow {
     pub opacity: f64,
     /// The standard deviation of the blur, at least 0.
     pub blur: f64,
-    /// How far it lies to the right.
+    /// The offset to the right.
     pub x: f64,
-    /// How far it lies below.
+    /// The offset downward.
     pub y: f64,
 }
 
 /// Crops to the subject. Pixels outside the picture are transparent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crop {
-    /// The least distance from the subject to the border, in percent of the subject's longer side.
+    /// Minimum distance from the subject to the border, in percent of the subject's longer side.
     pub margin: f64,
-    /// The ratio of width and height, both at least 1; `None` takes that of the subject with its margin.
+    /// The ratio of width and height, both at least 1; `None` takes the ratio of the subject with its margin.
     pub aspect: Option<(u32, u32)>,
 }
 

@@ -7,10 +7,10 @@ use super::canvas::Canvas;
 use crate::PixelError;
 use crate::resize::convolve_image;
 
-/// The least standard deviation after scaling down, in pixels. A Gaussian as wide as this loses nothing visible when it
+/// Minimum standard deviation after scaling down, in pixels. A Gaussian as wide as this loses nothing visible when it
 /// is sampled once per pixel and interpolated.
 const LEAST_SIGMA: f64 = 2.0;
-/// The variance that scaling down by a factor of `f` adds, in units of `f²`: that of a triangle of width `2f`.
+/// The variance that scaling down by a factor of `f` adds, in units of `f²`: the variance of a triangle of width `2f`.
 const VARIANCE_OF_SCALING: f64 = 1.0 / 6.0;
 /// A blur with less standard deviation, in pixels, is invisible.
 const INVISIBLE_SIGMA: f64 = 0.2;

@@ -90,7 +90,7 @@ impl Level {
         Self { columns, rows, samples }
     }
 
-    /// Writes the linear colors between two rows of samples to `line`: those of the columns in a range, at a height in
+    /// Writes the linear colors between two rows of samples to `line`, for the columns in a range, at a height in
     /// samples.
     pub fn line_at(&self, y: f32, columns: Range<usize>, line: &mut [[f32; 3]]) {
         let y = y.clamp(0.0, (self.rows - 1) as f32);

@@ -100,7 +100,7 @@ impl Drawing {
         Ok(Self { width: size.0, height: size.1, plane })
     }
 
-    /// Returns the most memory that reading a drawing and encoding it again takes beside the file, in bytes.
+    /// Returns the peak memory that reading a drawing and encoding it again takes beside the file, in bytes.
     pub fn memory_bytes(limits: &Limits) -> u64 {
         let side = u64::from(limits.max_dimension);
         // Two planes of one bit per pixel, a copy and the file; rows of up to eight bytes per pixel.

@@ -1,8 +1,8 @@
 //! Finds the edge at full size, in a narrow band around the edge of the reduced copy.
 //!
-//! Outside the band, a pixel is what the pixel of the reduced copy that covers it is. In the band, both sides grow
-//! toward each other, as in the reduced copy but by color alone. Paths in a band are short, so squares of the picture are
-//! worked on by themselves, with a margin, and in parallel.
+//! Outside the band, a pixel is selected if the pixel of the reduced copy that covers it is. In the band, both sides
+//! grow toward each other, as in the reduced copy but by color alone. Paths in a band are short, so squares of the
+//! picture are worked on by themselves, with a margin, and in parallel.
 
 use rayon::prelude::*;
 
@@ -16,7 +16,7 @@ const BAND: u16 = 2;
 /// The side of a square, in pixels.
 const SQUARE: usize = 256;
 
-/// Returns whether each pixel of the picture is selected, given that of the reduced copy.
+/// Returns the selection of the picture's pixels, given the selection of the reduced copy.
 pub(super) fn refine(scene: &Scene, inside: &[bool]) -> Vec<bool> {
     let reduced = scene.reduced();
     let labels = labels(inside, reduced.width);

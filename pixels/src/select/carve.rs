@@ -10,9 +10,9 @@ use crate::mask::connected_component;
 /// A negative point reaches at most this share of the selection's longer side.
 const REACH: f32 = 0.25;
 
-/// Takes away the parts of a selection that negative points mark: a separate part as a whole, and within a part what is
-/// nearer to a negative point than to the rest, measured across edges. A negative point reaches half way to the next
-/// positive one, and at most a quarter of the selection's size.
+/// Removes the parts of a selection that negative points mark: a separate part as a whole, and within a part the pixels
+/// that are nearer to a negative point than to the rest, measured across edges. A negative point reaches half way to
+/// the next positive one, and at most a quarter of the selection's size.
 pub(super) fn take_away(picture: &Rgb, inside: &mut [bool], marks: &Marks) {
     let width = picture.width;
     let index = |point: &Point| point.y as usize * width + point.x as usize;
@@ -44,7 +44,8 @@ pub(super) fn take_away(picture: &Rgb, inside: &mut [bool], marks: &Marks) {
     }
 }
 
-/// Takes away what a path from `point` reaches more cheaply than one from the rest of the selection, within `reach`.
+/// Removes the pixels that a path from `point` reaches at a lower cost than a path from the rest of the selection,
+/// within `reach`.
 fn take_away_around(picture: &Rgb, inside: &mut [bool], point: Point, reach: u32) {
     let width = picture.width;
     let mut labels: Vec<_> =
@@ -63,7 +64,7 @@ fn take_away_around(picture: &Rgb, inside: &mut [bool], point: Point, reach: u32
     let before = inside.to_vec();
     let is_border = |at: usize| !before[at] && !from_point(at);
     grow(&mut labels, width, |_, from, to| {
-        // The most expensive step. The border of the selection is not a seed.
+        // Steps from the border of the selection cost the most, because the border is not a seed.
         if is_border(from) {
             super::grow::MAX_COST
         } else {

@@ -3,9 +3,9 @@
 use super::region::Point;
 use super::scene::Rgb;
 
-/// The largest difference of a channel to the clicked color.
+/// Maximum difference of a channel to the clicked color.
 const TO_CLICK: i16 = 26;
-/// The largest difference of a channel between neighbors.
+/// Maximum difference of a channel between neighbors.
 const TO_NEIGHBOR: u8 = 12;
 
 /// Returns the pixels that are connected with a click (4-connectivity) through pixels of its color. A smooth change of

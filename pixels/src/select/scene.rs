@@ -4,7 +4,7 @@ use super::region::{Point, Region};
 use crate::Picture;
 use crate::resize::resize_rgb;
 
-/// The longest side of the reduced copy, in pixels.
+/// Maximum side of the reduced copy, in pixels.
 pub const MAX_SIDE: u32 = 1024;
 
 /// A decoded picture and its reduced copy.
@@ -68,7 +68,7 @@ impl Scene {
         Self { full, reduced }
     }
 
-    /// Returns the most memory in bytes that a scene of this size takes while something is selected in it: the
+    /// Returns the peak memory, in bytes, of a scene of this size while an object is being selected: the
     /// samples (3 bytes a pixel), the mask (1), the mask as it is encoded, and the reduced copy with its planes.
     pub const fn memory_bytes(width: u32, height: u32) -> u64 {
         width as u64 * height as u64 * 5 + (MAX_SIDE as u64 * MAX_SIDE as u64) * 32

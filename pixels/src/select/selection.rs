@@ -40,7 +40,7 @@ impl Scene {
 }
 
 impl Selection {
-    /// Creates the selection at full size from that of the reduced copy; `None` if nothing is selected.
+    /// Creates the selection at full size from the selection of the reduced copy; `None` if nothing is selected.
     fn at_full_size(scene: &Scene, inside: Vec<bool>) -> Option<Self> {
         if !inside.contains(&true) {
             return None;
@@ -49,7 +49,7 @@ impl Selection {
         on.contains(&true).then_some(Self { width: scene.full.width, on })
     }
 
-    /// Keeps only what is in a region of the picture. Returns whether anything is left.
+    /// Keeps only the part inside a region of the picture. Returns whether anything is left.
     pub fn clip(&mut self, region: Region) -> bool {
         region.clear_outside(&mut self.on, self.width);
         self.on.contains(&true)

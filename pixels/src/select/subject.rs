@@ -1,11 +1,11 @@
-//! What a net found in a region, and the part of it that belongs to a click.
+//! The map of a region, and the part of it that belongs to a click.
 
 use super::region::{Point, Region};
 use crate::mask::{SIDE, connected_component, distance_transform};
 
 /// The value from which a pixel rather belongs to a subject than not.
 pub(super) const HALF: u8 = 128;
-/// How far a subject's soft edge reaches, in pixels of the reduced copy: about three pixels of a small net's output.
+/// The width of a subject's soft edge, in pixels of the reduced copy: about three pixels of a small net's output.
 const SOFT_EDGE: u16 = 10;
 /// A click may miss a subject by this share of the region's longer side.
 const REACH: f32 = 0.01;

@@ -165,7 +165,7 @@ impl Engine {
         Some((event.body.clone(), self.signature(&event.body)))
     }
 
-    /// Returns all events, or those of one kind, with their current signatures, oldest first.
+    /// Returns all events, or all events of one kind, with their current signatures, oldest first.
     pub fn signed_events(&self, kind: Option<EventKind>) -> Vec<(String, String)> {
         let state = self.up_to_date();
         let events = state.store.events.iter().filter(|it| kind.is_none_or(|kind| it.kind == kind));

@@ -62,7 +62,7 @@ fn parsed(body: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-/// A webhook that stores what it receives, after refusing the first few requests.
+/// A webhook that stores the received messages, after refusing the first few requests.
 struct Webhook(Arc<Mutex<Received>>);
 
 struct Received {

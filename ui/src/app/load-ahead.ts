@@ -10,14 +10,14 @@ import type { PageData } from './page-data';
 export type Ahead = {
   loadCode: () => Promise<unknown>;
   data?: PageData;
-  /** The tool of the page, which only says so if the tool is not installed. */
+  /** The tool of the page. If it is not installed, the page shows only a notice, so its data is not loaded. */
   tool?: ToolName;
 };
 
 // Apart, because many pages have no data.
 const loadPageData = () => import('./page-data');
 
-/** A pointer that only passes a link on its way loads nothing. */
+/** A pointer must rest on a link this long before the page behind it is loaded. */
 const INTENT_MS = 60;
 
 type App = { router: DataRouter; queryClient: QueryClient; session: Session; config: Config };
@@ -27,7 +27,7 @@ type App = { router: DataRouter; queryClient: QueryClient; session: Session; con
  * focuses it. Returns a function that ends this.
  */
 export function loadPagesAhead({ router, queryClient, session, config }: App): () => void {
-  // The first page requests its own data: this code would arrive no earlier than that of the page.
+  // The first page requests its own data: this code would arrive no earlier than the page's code.
   let shown = router.state.location.pathname + router.state.location.search;
   let timer = 0;
 

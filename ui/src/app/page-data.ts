@@ -10,7 +10,7 @@ import { imageQuery } from '@/features/images/get-image';
 import type { ToolName } from '@/lib/api-types';
 import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
 
-/** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
+/** Starts to load the data of a page. If that fails, the page itself loads the data again. */
 type LoadData = (
   queryClient: QueryClient,
   params: Params,
@@ -37,7 +37,7 @@ export const pageData = {
     const [{ imagesQuery }, { allImages }] = await Promise.all([loadImages(), loadFilter()]);
     pages(queryClient, imagesQuery(allImages));
   },
-  /** The image and its results: those of one tool, or of all on its own page. */
+  /** The image and its results: the results of one tool, or of all tools on the image's own page. */
   image: async (queryClient, { imageId = '' }, _, tool) => {
     one(queryClient, imageQuery(imageId));
     const { resultsQuery } = await import('@/features/results/get-results');

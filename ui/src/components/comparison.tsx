@@ -87,10 +87,10 @@ export function Comparison({
   );
 }
 
-/** Returns the share, in percent, with which the line is at `x` of `width` pixels. */
+/** Returns the position of the line, in percent, when it is at `x` of `width` pixels. */
 export const shareAt = (x: number, width: number) => Math.min(100, Math.max(0, (x / width) * 100));
 
-/** Covers what is below it with `children`, up to a line at `share` percent. */
+/** Covers the picture below it with `children`, up to a line at `share` percent. */
 export function ComparedPart({ share, children }: { share: number; children: ReactNode }) {
   return (
     <>

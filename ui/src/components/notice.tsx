@@ -10,7 +10,7 @@ const tones: Record<Tone, string> = {
   error: 'bg-danger-wash text-danger',
 };
 
-/** A message that stays on the page, next to what it concerns. */
+/** A message that stays on the page, next to the thing it concerns. */
 export function Notice({ tone = 'info', children }: { tone?: Tone; children: ReactNode }) {
   return (
     <div

@@ -10,7 +10,7 @@ export type AwaitedPicture = {
   tryAgain: () => void;
 };
 
-/** Lies over the place of pictures while one of them is missing: shows that it is loading, or offers to try again. */
+/** Covers the area of pictures while one of them is missing: shows that it is loading, or offers to try again. */
 export function PictureWait({ pictures }: { pictures: readonly AwaitedPicture[] }) {
   const failed = pictures.filter(({ hasFailed }) => hasFailed);
   if (failed.length > 0) {

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from '@/lib/class-names';
 
-/** A bar of options of which one is chosen. */
+/** A bar of options; one is chosen. */
 export function RadioGroup({ label, children }: { label: string; children: ReactNode }) {
   return (
     <fieldset aria-label={label} className="flex rounded-md border border-line bg-surface p-0.5">

@@ -82,7 +82,7 @@ async function authorized<T extends { status: number }>(
   const second = await sendAs(other);
   if (second.status !== 401) return second;
   const isSecondDeleted = await isOfDeletedAccount(second);
-  // The user may have signed in again meanwhile.
+  // The user may have signed in again in the meantime.
   if ((await credentials.token()) === other) end(isSecondDeleted);
   return second;
 }
@@ -151,7 +151,7 @@ export function unwrap<T>({ data, error, response }: Answer<T>): T {
   throw toApiError(response.status, error, (name) => response.headers.get(name));
 }
 
-/** Accepts a deletion of what is already gone, perhaps deleted in another tab. */
+/** Accepts the deletion of an object that no longer exists, perhaps because another tab deleted it. */
 export function unwrapDeletion(answer: Answer<unknown>): void {
   if (answer.response.status !== 404) unwrap(answer);
 }
@@ -192,7 +192,7 @@ export function isVerdict(error: unknown): error is ApiError {
 /** The routes of visitors' runs. */
 export type VisitorPath = '/api/free/remove-bg-fr' | '/api/free/upscale-fr';
 
-/** The routes that render a result: for its owner, and for whoever has its signed URL. */
+/** The routes that render a result: for its owner, and for anyone with its signed URL. */
 export type RenderPath = `/api/results/${string}/render` | `/api/files/results/${string}/render?${string}`;
 
 type SendFileOptions = {

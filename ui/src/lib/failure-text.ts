@@ -5,7 +5,7 @@ import { dataText, t } from './translate';
 /** An error whose message the user may read. */
 export class UserError extends Error {}
 
-/** A response without a `detail` may be a proxy's whole error page, of which only the words help. */
+/** A response without a `detail` may be a proxy's whole error page; only its words help. */
 const MAX_LENGTH = 300;
 const MARKUP = /<head.*?<\/head>|<[^>]*>/gs;
 

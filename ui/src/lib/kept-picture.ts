@@ -5,7 +5,7 @@ import { PICTURE_DATABASE } from './sign-out-cleanup';
 
 const STORE = 'pictures';
 const KEY = 'picture';
-/** A picture of somebody who never came back is not offered to the next person. */
+/** The picture of a person who never came back is not offered to the next person. */
 const MAX_AGE_MS = 3_600_000;
 
 type Kept = { file: File; at: number };
@@ -31,7 +31,7 @@ export async function takePicture(): Promise<File | null> {
   }
 }
 
-/** Keeps the original of a free run, instead of that of the run before. */
+/** Keeps the original of a free run, instead of the original of the previous run. */
 export async function keepOriginal(tool: string, jobId: string, file: File): Promise<void> {
   const kept: KeptOriginal = { file, jobId, at: Date.now() };
   await inStore((store) => store.put(kept, originalKey(tool))).catch(() => {});

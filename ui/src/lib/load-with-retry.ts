@@ -3,7 +3,7 @@ import { fetchPage } from './api-client';
 
 const RETRY_AFTER_MS = [300, 1_500];
 
-/** Whether the server has another build of the page than the one that runs here. */
+/** Whether the server has a different build of the page than this one. */
 export const useBuild = create<{ isOutdated: boolean }>(() => ({ isOutdated: false }));
 
 /** Loads code, and tries again after passing faults. If it stays missing, finds out whether the page was updated. */

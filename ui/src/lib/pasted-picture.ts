@@ -3,7 +3,7 @@ import { onSignOut } from './sign-out-cleanup';
 /** The event of this window that offers the pasted picture to the page that is open. */
 export const PICTURE_PASTED = 'retouch-picture-pasted';
 
-/** A picture on its way from the page where it was pasted to one that takes it. */
+/** A pasted picture on its way to a page that takes pictures. */
 let pasted: File | null = null;
 
 export function keepPasted(file: File) {

@@ -11,11 +11,11 @@ type Formats = Pick<Config['features'], 'heic' | 'avif'>;
 export const pictureTypes = ({ heic, avif }: Formats) =>
   `image/*${heic ? ',.heic,.heif,.hif' : ''}${avif ? ',.avif' : ''}`;
 
-/** Whether somebody means a file as a picture. */
+/** Whether a file is meant to be a picture. */
 export const isPicture = ({ type, name }: File) =>
   type.startsWith('image/') || HEIF.test(name) || RAW.test(name);
 
-/** Whether it is what a camera's sensor saw, by its name. */
+/** Whether it is a camera's raw photo, by its name. */
 export const isRaw = ({ name }: File) => RAW.test(name);
 
 /** Whether it is HEIC or AVIF, which most servers read, and not every browser. */

@@ -6,7 +6,8 @@ const WRITE_SECONDS = 0.1;
 
 /**
  * Exchanges the stored refresh token for new tokens and returns the new user, or null if the user has signed out.
- * A refresh token works once, so all tabs take turns, and a tab that had to wait takes what the other one got.
+ * A refresh token works once, so all tabs take turns, and a tab that had to wait uses the tokens that the other one
+ * got.
  */
 export function renewUser(
   key: string,

@@ -16,7 +16,7 @@ const SIGN_IN_KEY = 'retouch-sign-in';
 /** In the tab's storage, beside the work of this user. */
 const OWNER_KEY = 'retouch-owner';
 
-/** Returns the stored user, unless their token has expired for good. */
+/** Returns the stored user, unless their token has expired and cannot be renewed. */
 export function readStoredUser(key: string): StoredUser | null {
   const user: StoredUser | null = tryStorage(() => JSON.parse(localStorage.getItem(key) ?? 'null'));
   return user && (user.refresh_token || secondsLeft(user) > 0) ? user : null;

@@ -4,7 +4,7 @@ import { connectionLost } from './api-client';
 import { loadWithRetry, prefetch } from './load-with-retry';
 import { notifyError } from './notify';
 
-/** Loads code on a click, such as that of a menu, and then opens it. Says so if that fails; another click tries again. */
+/** Loads code on a click, such as a menu's code, and then opens it. Reports a failure; another click tries again. */
 export function useOpenWhenLoaded(load: () => Promise<unknown>) {
   const [isLoaded, setLoaded] = useState(false);
   return {

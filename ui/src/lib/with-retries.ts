@@ -29,7 +29,7 @@ export async function withRetries<T>(
         onPause('server');
         await pause((error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS) * 1_000, signal);
       } else if (error instanceof ProviderUnavailable) {
-        // The call was not sent. Nor would the next one be.
+        // The call was not sent, and the next one would not be either: wait.
         onPause('server');
         await pause(backoffMs(error, renewals), signal);
         renewals += 1;

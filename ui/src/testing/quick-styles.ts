@@ -1,4 +1,4 @@
-/** The attributes that decide about `display` as long as no style sheet but the browser's own is loaded. */
+/** The attributes that decide about `display` while only the browser's own style sheet is loaded. */
 const DECISIVE = ['hidden', 'open', 'type', 'style'];
 /** The initial values of properties that only inline styles set here, of an element or around it. */
 const INHERITED = { visibility: 'visible', pointerEvents: 'auto' };

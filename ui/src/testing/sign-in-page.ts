@@ -1,4 +1,4 @@
 import { HttpResponse } from 'msw';
 
-/** What a hotel's network answers to every request until somebody signs in to it. */
+/** The answer of a hotel's network to every request until the user signs in to it. */
 export const aSignInPage = () => HttpResponse.html('<!doctype html><title>Welcome</title>');

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use clap::Args;
 
-/// The settings with which the operator tells CUDA which cards to use. CUDA reads them from the environment itself.
+/// The operator's settings for which cards CUDA uses. CUDA reads them from the environment itself.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CudaArgs {
     /// The cards that CUDA may use: indexes, UUIDs (`GPU-…`, `MIG-…`), or the beginning of a UUID.

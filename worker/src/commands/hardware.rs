@@ -29,8 +29,8 @@ pub fn describe(device: Device, cuda: &CudaArgs) -> String {
     }
 }
 
-/// Returns what reads the memory of CUDA's device 0, or of this process. `nvidia-smi` does not report what is free of a
-/// MIG slice.
+/// Returns a probe that reads the memory of CUDA's device 0, or of this process. `nvidia-smi` does not report the free
+/// memory of a MIG slice.
 pub fn probe(cuda: CudaArgs) -> Probe {
     let first = OnceLock::new();
     Probe::new(move |device, reading| match device {
@@ -50,7 +50,7 @@ pub fn probe(cuda: CudaArgs) -> Probe {
 fn gpu_memory(uuid: &str, reading: Reading) -> Option<u64> {
     let field = match reading {
         Reading::Free => "memory.free",
-        // Sessions on a GPU keep what they once took.
+        // Loaded sessions on a GPU release no memory, so the used memory is also the peak.
         Reading::Used | Reading::Peak => "memory.used",
     };
     let output = Command::new("nvidia-smi")

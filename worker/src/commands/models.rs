@@ -229,7 +229,7 @@ impl CheckArgs {
         }
     }
 
-    /// Compares the speed with that of the bound models of the same task, measured at the same time.
+    /// Compares the model's speed with the speed of the bound models of the same task, measured at the same time.
     async fn compare_speed(&self, manifest: &Manifest, speed: Speed, runtime: &Runtime) {
         let others = match self.bound_alternatives(manifest, runtime) {
             Ok(others) => others,
@@ -401,7 +401,7 @@ pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
     Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit })
 }
 
-/// Measures the encoder, which is what somebody waits for before the first answer to a click.
+/// Measures the encoder: a user waits for it before the first answer to a click.
 async fn measure_encoder(model: &ModelHandle, input: &PictureInput) -> Result<Speed, String> {
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
     for _ in 0..SPEED_RUNS {
@@ -415,7 +415,8 @@ async fn measure_encoder(model: &ModelHandle, input: &PictureInput) -> Result<Sp
     Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit: "new picture" })
 }
 
-/// Compares the speed of a net with that of the same file under ONNX Runtime's defaults, and warns if these are faster.
+/// Compares the speed of a net with the speed of the same file under ONNX Runtime's defaults, and warns if the defaults
+/// are faster.
 fn compare_with_plain(manifest: &Manifest, speed: Speed, runtime: &Runtime) {
     let (Some(net), [file]) = (manifest.task.net(), manifest.files.as_slice()) else { return };
     let plain = || {

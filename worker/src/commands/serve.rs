@@ -184,7 +184,7 @@ fn sampler(runner: &JobRunner) -> Sampler {
     }
 }
 
-/// How often a change of what is loaded is reported, at most.
+/// Minimum interval between reports of changes in the loaded models.
 const LOADS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reports which models are loaded, whenever one gives way to another.
@@ -282,7 +282,7 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
     models
 }
 
-/// How long a worker that stops may take to publish the last events.
+/// Grace period for a stopping worker to publish its last events.
 const PUBLISHING_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long to collect progress events before publishing the latest one of each job. A run of a few milliseconds then

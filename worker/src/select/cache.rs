@@ -12,7 +12,7 @@ const IDLE: Duration = Duration::from_mins(10);
 /// The pictures that were clicked last.
 pub struct Cache {
     capacity_bytes: u64,
-    /// The most recently used last.
+    /// Sorted by last use; the most recent is last.
     entries: Vec<Entry>,
 }
 

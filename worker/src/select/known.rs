@@ -14,7 +14,7 @@ pub struct Known {
     scene: Arc<Scene>,
     /// The model that made the maps.
     model: Option<ModelLoad>,
-    /// The most recently made last.
+    /// Sorted by age; the newest is last.
     maps: Vec<Arc<Map>>,
     /// What a model that takes clicks found in the picture, and that model.
     features: Option<(ModelLoad, Arc<Features>)>,
@@ -62,7 +62,7 @@ impl Known {
     pub fn keep(&mut self, map: Arc<Map>) {
         self.maps.push(map);
         let values = |maps: &[Arc<Map>]| maps.iter().map(|map| map.values.len()).sum::<usize>();
-        // The first is that of the whole picture, which every click needs.
+        // Keep the first map: it covers the whole picture, and every click needs it.
         while values(&self.maps) > MAX_VALUES && self.maps.len() > 2 {
             self.maps.remove(1);
         }

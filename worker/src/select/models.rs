@@ -25,7 +25,7 @@ const SQUARES: [f32; 2] = [0.5, 0.25];
 const MARGIN: f32 = 0.2;
 /// But only if that is smaller than this share of the region it was found in.
 const MUCH_SMALLER: f32 = 0.7;
-/// A finding there is the same subject if the bounding boxes overlap this much.
+/// A subject found in the crop is the same subject if the bounding boxes overlap this much.
 const SAME: f32 = 0.5;
 
 /// What to select.
@@ -182,7 +182,7 @@ impl Search<'_> {
         Ok(found.filter(|found| found.confidence >= MIN_CONFIDENCE))
     }
 
-    /// Returns the region in which a subject can be seen in more detail.
+    /// Returns the region that shows a subject in more detail.
     fn closer(&self, found: &Subject, region: Region) -> Option<Region> {
         let closer = found.bounds.grown(MARGIN, self.size);
         (closer.pixels() as f32 <= region.pixels() as f32 * MUCH_SMALLER).then_some(closer)

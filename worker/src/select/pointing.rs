@@ -1,4 +1,4 @@
-//! Selects with a model that segments what somebody points at.
+//! Selects with a model that segments the object at a click.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn features(
     Ok(features)
 }
 
-/// Translates marks in a picture of `size` to the model's input, in which it lies in `frame`.
+/// Translates marks in a picture of `size` to the model's input, where the picture fills `frame`.
 fn prompt(marks: &Marks, size: (u32, u32), frame: &Frame) -> Prompt {
     let along = |at: f32, side: u32, start: u32, length: u32| {
         start as f32 + at * length as f32 / side as f32

@@ -16,8 +16,8 @@ use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::icc;
 use retouch_pixels::result;
 
-/// Of so many pixels, a subject has at least one that is half opaque or more. In a picture of 12 megapixels that is a square
-/// of 35 pixels a side.
+/// A cutout counts as empty if fewer than one in this many pixels is at least half opaque. In a picture of 12
+/// megapixels, the limit is a square of 35 pixels a side.
 const PIXELS_PER_SUBJECT: usize = 10_000;
 
 /// Returns the peak memory of a run in bytes, without models: the decoded picture, its alpha, the cutout and the
@@ -65,7 +65,7 @@ pub async fn remove_background(
         .on_pixels(Stage::Preprocess, move || {
             let seen = picture.alpha.is_some().then(|| picture.clone().on_gray());
             let input = contract.input.to_bytes(seen.as_ref().unwrap_or(&picture));
-            // Edges and colors are those of the picture itself.
+            // Take edges and colors from the picture itself, not from its copy on gray.
             let clear = contract.input.stretched(&input, (picture.width, picture.height));
             Ok((contract, picture, seen, input, clear))
         })
@@ -75,7 +75,7 @@ pub async fn remove_background(
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);
             let alpha = contract.to_alpha(&map, seen, &input)?;
-            // Nobody wants to pay for an empty picture. The net may take what is transparent for the subject.
+            // Don't charge for an empty cutout. The net may mistake a transparent area for the subject.
             if visible(&alpha, picture.alpha.as_deref()) * PIXELS_PER_SUBJECT < alpha.len() {
                 return Err(ToolError::NoSubject);
             }

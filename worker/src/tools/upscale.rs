@@ -37,8 +37,8 @@ pub use meter::Progress;
 pub use net::{Net, Upscaler};
 use plan::{BAND_BYTES, BandPlan, Plan};
 
-/// Batches in progress at once: while the model runs on one, the tiles of the next are prepared and those of the previous
-/// one are composed.
+/// Batches in progress at once: while the model runs on one, the tiles of the next batch are prepared and the tiles of
+/// the previous one are composed.
 const BATCHES_IN_FLIGHT: usize = 2;
 
 /// How much wider and higher a picture becomes.
@@ -247,7 +247,7 @@ impl<N: Net> Run<'_, N> {
         };
         let (cut, colors, alpha) = self.timed(Stage::Preprocess, prepare).await?;
         if matches!(cut.alpha, Alpha::Clear) {
-            // Nobody sees what the model would make of it.
+            // The tile is fully transparent, so the model's result would be invisible.
             let pixels = (tile.region.width() * tile.region.height()) as usize;
             let samples = vec![0; pixels * layout.factor.pow(2) as usize * channels.count()];
             return Ok((tile, samples));

@@ -20,9 +20,9 @@ use crate::routes::request::Query;
 use crate::routes::views::{ImageListView, ImageView};
 use crate::state::App;
 
-/// The most images of a page.
+/// Maximum number of images per page.
 const MAX_LIMIT: i64 = 500;
-/// The most characters to search for.
+/// Maximum length of a search text, in characters.
 const MAX_SEARCH_CHARS: usize = 100;
 /// How many images are read and sent at a time if the client wants all.
 const CHUNK: i64 = 200;

@@ -19,9 +19,9 @@ use crate::state::App;
 use crate::usecases::archive_images::{self, Include};
 use crate::usecases::run_tool::announce_canceled;
 
-/// The most images to delete at once.
+/// Maximum number of images to delete at once.
 const MAX_DELETED: usize = 500;
-/// The most images of an archive.
+/// Maximum number of images in an archive.
 const MAX_ARCHIVED: usize = 200;
 
 /// The images to delete.

@@ -12,9 +12,9 @@ use crate::signing::File;
 use crate::state::App;
 use crate::usecases::mcp::{Area, PictureSource};
 
-/// The largest picture in a message, in bytes. The arguments' comments name it.
+/// Maximum size of a picture in a message, in bytes. The arguments' comments state it.
 pub const MAX_PICTURE_BYTES: usize = 5 << 20;
-/// The largest mask in a message, in bytes. The arguments' comments name it.
+/// Maximum size of a mask in a message, in bytes. The arguments' comments state it.
 pub const MAX_MASK_BYTES: usize = 2 << 20;
 
 /// Returns the picture that an argument names or contains.

@@ -13,7 +13,7 @@ use super::super::views::JobView;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// The longest time without a notification. Many clients give up after a minute of silence.
+/// Maximum time without a notification. Many clients give up after a minute of silence.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// The shortest time between two notifications.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);

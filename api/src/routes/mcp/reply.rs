@@ -21,7 +21,7 @@ use crate::state::App;
 use crate::usecases::magic_fix::fix_offer;
 use crate::usecases::run_tool::RunOutcome;
 
-/// The largest copy in an answer, in bytes. Clients refuse events of more than a megabyte.
+/// Maximum size of the copy in an answer, in bytes. Clients refuse events of more than a megabyte.
 const MAX_COPY_BYTES: usize = 256 << 10;
 
 /// The outcome of a run.

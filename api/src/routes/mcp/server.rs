@@ -90,7 +90,7 @@ impl Server {
                 outcome = &mut run => return outcome,
                 _ = submitted.wait_for(Option::is_some) => {}
             }
-            // Its picture is stored, and the run may take minutes.
+            // The call's picture is stored, and the run may take minutes: free the body's memory.
             if let Some(body) = parts.extensions.get::<IncomingBody>() {
                 body.release();
             }

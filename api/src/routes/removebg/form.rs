@@ -237,8 +237,7 @@ pub struct RemovalForm {
     /// `alpha.png`).
     #[schema(default = "auto")]
     format: Option<String>,
-    /// An addition of ours: `keep` writes into the cutout what the camera wrote into the image (EXIF), with the place. Not
-    /// with `zip`.
+    /// Retouch extension: `keep` copies the image's EXIF, including GPS, into the cutout. Not with `zip`.
     #[schema(default = "strip")]
     metadata: Option<String>,
     /// `rgba`, or `alpha` for the mask alone.

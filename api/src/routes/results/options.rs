@@ -79,10 +79,10 @@ pub struct ShadowOption {
     /// The standard deviation.
     #[schema(minimum = 0, maximum = 10)]
     blur: f64,
-    /// How far it lies to the right.
+    /// The offset to the right.
     #[schema(minimum = -20, maximum = 20)]
     x: f64,
-    /// How far it lies below.
+    /// The offset downward.
     #[schema(minimum = -20, maximum = 20)]
     y: f64,
 }
@@ -91,10 +91,10 @@ pub struct ShadowOption {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CropOption {
-    /// The least distance from the subject to the border, in percent of the subject's longer side.
+    /// The minimum distance from the subject to the border, in percent of the subject's longer side.
     #[schema(minimum = 0, maximum = 50)]
     margin: f64,
-    /// The ratio of width and height, two whole numbers from 1 to 100; null takes that of the subject.
+    /// The ratio of width and height, two whole numbers from 1 to 100; null takes the subject's ratio.
     #[schema(example = "4:5", pattern = "^[0-9]{1,3}:[0-9]{1,3}$")]
     aspect: Option<String>,
 }

@@ -34,7 +34,7 @@ impl Names {
             "image/webp" => (".webp", &[".webp"]),
             _ => (".png", &[".png"]),
         };
-        // A picture that was turned upright may have another type than its file had.
+        // A picture that was rotated upright may have another type than its file had.
         if fitting.contains(&extension.to_ascii_lowercase().as_str()) {
             self.unique(stem, extension)
         } else {

@@ -18,7 +18,7 @@ use super::names::MISSING;
 /// How much of an object is read at a time, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Returns the bytes of a ZIP of `entries`, each of which is read from the store when its turn comes. An error ends the
+/// Returns the bytes of a ZIP of `entries`. Each entry is read from the store when its turn comes. An error ends the
 /// stream, so that an incomplete archive is not mistaken for a complete one.
 pub fn zip(
     storage: Storage,

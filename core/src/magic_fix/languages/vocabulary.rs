@@ -1,10 +1,10 @@
 //! The words of each language. Letters are in lower case and without accents, and `ä` is `ae`, as `folded` leaves them.
 //!
 //! In phrases, `DET` is any determiner, `A` an indefinite article, and `ANY` any word: "tire DET" is a removal in
-//! Portuguese, where "tire" is also an English noun. A Spanish verb stands for itself with a pronoun, too: "quita" is also
-//! "quítalo".
+//! Portuguese, where "tire" is also an English noun. A Spanish verb also matches its forms with a pronoun: "quita"
+//! matches "quítalo".
 //!
-//! The lists are short on purpose: a verb that is missing costs a paid edit, and one that is mistaken costs a wrong picture.
+//! The lists are short on purpose: a missing verb costs a paid edit, and a mistaken verb costs a wrong picture.
 
 mod chinese;
 mod english;

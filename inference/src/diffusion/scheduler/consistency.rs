@@ -1,6 +1,6 @@
 //! Schedulers of distilled nets, which need only a few steps: LCM (arXiv 2310.04378) and TCD (arXiv 2402.19159).
 //!
-//! Their timesteps are a selection of those of the distillation. As in diffusers, `timestep_spacing`, `steps_offset`
+//! Their timesteps are a selection of the distillation's timesteps. As in diffusers, `timestep_spacing`, `steps_offset`
 //! and `set_alpha_to_one` have no effect: the last step ends at the last timestep, never below it.
 
 use ndarray::Array4;

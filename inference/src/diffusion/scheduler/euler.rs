@@ -38,7 +38,7 @@ impl Euler {
             _ => (None, FinalSigma::Zero),
         };
         if let Some((smallest, largest)) = karras {
-            // The default ends are those of the spaced sigmas, not those of the training.
+            // By default, the ends are the ends of the spaced sigmas, not of the training's sigmas.
             let smallest = smallest.unwrap_or(sigmas[sigmas.len() - 1]);
             sigmas = spacing::karras(smallest, largest.unwrap_or(sigmas[0]), steps);
             timesteps = sigmas

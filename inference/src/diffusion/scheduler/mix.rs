@@ -1,4 +1,4 @@
-//! Weighted sums of tensors, in which schedulers express their steps.
+//! Weighted sums of tensors; schedulers express their steps as such sums.
 
 use ndarray::{Array4, ArrayView4};
 

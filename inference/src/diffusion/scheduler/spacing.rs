@@ -1,4 +1,4 @@
-//! Spreads timesteps and sigmas over those of the training, rounded as numpy rounds.
+//! Spreads timesteps and sigmas over the training's timesteps and sigmas, rounded as numpy rounds.
 
 /// Returns `points` values from `last` down to 0.
 pub(super) fn linspace(last: f64, points: usize) -> Vec<f64> {
@@ -80,7 +80,7 @@ fn numpy_log(value: f32) -> f32 {
     (exponent as f32).mul_add(std::f32::consts::LN_2, quotient)
 }
 
-/// Rounds to 32 bits, the precision in which diffusers keeps the value.
+/// Rounds to 32 bits, because diffusers keeps the value in that precision.
 pub(super) fn rounded(value: f64) -> f64 {
     f64::from(value as f32)
 }

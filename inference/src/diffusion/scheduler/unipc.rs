@@ -64,8 +64,8 @@ impl UniPc {
         if self.steps.is_empty(index) { 1 } else { order.min(self.pictures.len()) }
     }
 
-    /// Takes the latents over step `index` by an update of this order. `pictures` starts with that of the step. `end` is
-    /// the picture predicted after the step, which makes the update the corrector.
+    /// Takes the latents over step `index` by an update of this order. `pictures` starts with the picture of the step.
+    /// `end` is the picture predicted after the step, which makes the update the corrector.
     fn update(
         &self,
         index: usize,
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// With B₂, the weights of short steps approach those of the polynomial through the pictures.
+    /// With B₂, the weights of short steps approach the weights of the polynomial through the pictures.
     #[test]
     fn short_steps_have_the_weights_of_adams_methods() {
         // Adams-Moulton of third order: 5/12, 8/12, -1/12.

@@ -1,4 +1,5 @@
-//! The scheduler that a model runs with: the one that its folder names, or the one that its manifest states instead.
+//! The scheduler that a model runs with: the scheduler in its folder, or the scheduler that its manifest states
+//! instead.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +11,7 @@ use super::{ConfigError, SchedulerConfig, SchedulerName};
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::json;
 
-/// A model's scheduler. Its text says what runs, and in place of which class.
+/// A model's scheduler. Its text names the class that runs, and the class that it replaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelScheduler {
     /// The settings.

@@ -135,7 +135,8 @@ impl fmt::Display for SchedulerName {
 }
 
 /// Returns whether another scheduler can sample a net that was published with this class. They all describe the same
-/// training, by the same fields (diffusers' `KarrasDiffusionSchedulers`, without that of EDM, which scales differently).
+/// training, by the same fields (diffusers' `KarrasDiffusionSchedulers`, without the EDM scheduler, which scales
+/// differently).
 pub(super) fn is_replaceable(class: &str) -> bool {
     const NOT_IMPLEMENTED: [&str; 9] = [
         "PNDMScheduler",

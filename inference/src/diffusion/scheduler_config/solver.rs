@@ -13,7 +13,7 @@ pub enum Prediction {
     Sample,
 }
 
-/// How timesteps are spread over those of the training (table 2 of arXiv 2305.08891).
+/// How timesteps are spread over the training's timesteps (table 2 of arXiv 2305.08891).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Evenly from the first to the last.
@@ -101,7 +101,7 @@ pub enum Solver {
     },
     /// UniPC, multistep.
     UniPc {
-        /// The largest order of a step, 1 to 3.
+        /// Maximum order of a step, 1 to 3.
         order: usize,
         /// The function B(h).
         function: StepFunction,

@@ -28,8 +28,8 @@ pub(super) fn level_scale(config: &Map<String, Value>) -> Option<usize> {
     (1..=8).contains(&levels).then(|| 1 << (levels - 1))
 }
 
-/// Returns the factor that gives latents a variance of about 1. Stable Diffusion's is diffusers' default; that of SDXL
-/// is another one, so it must be stated.
+/// Returns the factor that gives latents a variance of about 1. Stable Diffusion's factor is diffusers' default; SDXL's
+/// factor differs, so it must be stated.
 pub(super) fn scaling_factor(
     config: &Map<String, Value>,
     is_sdxl: bool,

@@ -1,4 +1,4 @@
-//! Chooses the tensors of a net among those of its graph.
+//! Chooses the tensors of a net among the inputs and outputs of its graph.
 
 use ndarray::{Array4, ArrayD, Ix4};
 

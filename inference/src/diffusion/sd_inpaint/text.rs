@@ -22,7 +22,8 @@ const LENGTH: usize = 77;
 /// Texts as the UNet takes them, one row per text.
 #[derive(Clone, Debug)]
 pub(in crate::diffusion) struct EmbeddedTexts {
-    /// The hidden states, `[texts, windows · length, size]`. In SDXL those of both encoders are joined along the last axis.
+    /// The hidden states, `[texts, windows · length, size]`. In SDXL, the hidden states of both encoders are joined
+    /// along the last axis.
     pub(in crate::diffusion) states: ArrayD<f32>,
     /// The pooled output of SDXL's second encoder for the first window, `[texts, size]`.
     pub(in crate::diffusion) pooled: Option<ArrayD<f32>>,
@@ -165,9 +166,9 @@ impl Part {
 /// Which hidden states a pipeline uses.
 #[derive(Clone, Copy)]
 enum States {
-    /// Those of the last layer, normalized.
+    /// The hidden states of the last layer, normalized.
     Last,
-    /// Those of the last layer but one, not normalized.
+    /// The hidden states of the last layer but one, not normalized.
     Penultimate,
 }
 

@@ -1,4 +1,4 @@
-//! How precisely a model computes, and how far its results may therefore be from recorded ones.
+//! How precisely a model computes, and the tolerance against recorded results that follows from it.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::diffusion::error::DiffusionError;
 use crate::onnx::external_data;
 
-/// The least precise floating-point type in which a model keeps its weights.
+/// The least precise floating-point type of a model's weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     /// 32 bits: 24 bits of significand.
@@ -19,12 +19,12 @@ pub enum Precision {
     Bf16,
 }
 
-/// The largest accepted differences from a recording that was made in 32 bits.
+/// Maximum accepted differences from a recording that was made in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Of latents in a step, and of the outputs of a net, relative to the largest recorded value.
+    /// For latents in a step and the outputs of a net, relative to the largest recorded value.
     pub latents: f64,
-    /// Of a sample of the picture, of 255.
+    /// For a sample of the picture, on a scale of 255.
     pub image: u8,
 }
 

@@ -6,11 +6,11 @@ use ndarray::{Array3, ArrayD, ArrayViewD, Axis};
 
 use super::precision::Tolerance;
 
-/// The largest accepted difference of a timestep. Most are whole numbers; the others were recorded in 32 bits.
+/// Maximum accepted difference of a timestep. Most are whole numbers; the others were recorded in 32 bits.
 const TIMESTEP_TOLERANCE: f64 = 1e-3;
 
-/// The largest accepted difference of a sigma, relative to the largest. No net computes them, so the model's precision
-/// does not matter.
+/// Maximum accepted difference of a sigma, relative to the largest sigma. No net computes them, so the model's
+/// precision does not matter.
 const SIGMA_TOLERANCE: f64 = 1e-4;
 
 /// One comparison.
@@ -32,7 +32,7 @@ pub enum Check {
     },
     /// The picture.
     Image {
-        /// The largest difference, of 255.
+        /// The largest difference, on a scale of 255.
         difference: u8,
     },
     /// The timesteps.

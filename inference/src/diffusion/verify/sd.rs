@@ -24,7 +24,7 @@ pub(super) fn verify(
     runtime: &Runtime,
 ) -> Result<Vec<CaseReport>, DiffusionError> {
     let cases = reference.cases()?;
-    // Each case brings its scheduler, so that of the model may be one that is not implemented.
+    // Each case brings its own scheduler, so the model's scheduler need not be implemented.
     let mut model = match cases.iter().find_map(|case| scheduler_of(case).ok()?.ok()) {
         Some(scheduler) => SdInpaint::open_with(model, scheduler, runtime)?,
         None => SdInpaint::open(model, runtime)?,

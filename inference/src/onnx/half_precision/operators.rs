@@ -14,7 +14,7 @@ pub enum Arithmetic {
 /// The type of an operator's first output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Elements of the same type as those of the input at an index.
+    /// Elements of the same type as the elements of the input at an index.
     Like(usize),
     /// Integers or truth values.
     NoFloats,
@@ -41,7 +41,7 @@ pub struct Operator {
     pub full_inputs: &'static [usize],
 }
 
-/// Returns what is known about one of ONNX's own operators; `None` for one that must be left alone.
+/// Returns the facts about one of ONNX's own operators; `None` for an operator that must not be changed.
 pub fn find(kind: &str) -> Option<Operator> {
     let like_first = |arithmetic| Operator {
         arithmetic,

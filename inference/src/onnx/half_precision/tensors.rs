@@ -34,8 +34,8 @@ pub fn halve(tensor: &[u8], name: &str) -> Result<(Vec<u8>, usize), String> {
     Ok((graph::tensor(&dims, FLOAT16, name, &halves), clamped))
 }
 
-/// Returns the nearest number in 16 bits. One that is too large becomes the largest, and one that would be lost the
-/// smallest, because a divisor may be tiny but not 0. Infinities stay.
+/// Returns the nearest number in 16 bits. A number that is too large becomes the largest, and a number that would
+/// become 0 the smallest, because a divisor may be tiny but not 0. Infinities stay.
 fn nearest(float: f32) -> f16 {
     let half = f16::from_f32(float);
     if half.is_infinite() && float.is_finite() {

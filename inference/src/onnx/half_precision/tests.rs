@@ -171,7 +171,7 @@ fn kinds_of(file: &str, form: Form) -> Vec<String> {
 #[test]
 fn inputs_and_outputs_keep_their_types() {
     assert_eq!(kinds_of("segment", Form::Stored), ["Cast", "Conv", "Sigmoid", "Cast", "Cast"]);
-    // Both types are 16 bits, so no cast is left but those of the outputs.
+    // Both types are 16 bits, so only the casts of the outputs remain.
     assert_eq!(kinds_of("segment-f16", Form::Stored), ["Conv", "Sigmoid", "Cast"]);
     for file in ["segment-bytes", "segment-classes", "upscale", "upscale-fixed", "blur-upscale"] {
         for form in [Form::Stored, Form::Rounded] {

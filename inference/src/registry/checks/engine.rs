@@ -9,10 +9,10 @@ use crate::registry::steps::Outcome;
 use crate::session::{PictureNet, Runtime};
 use crate::tensor::{mean_difference, relative_difference};
 
-/// The largest accepted mean difference, relative to the largest value: what golden images accept of half precision.
+/// Maximum accepted mean difference, relative to the largest value: the tolerance of golden images for half precision.
 const MEAN_TOLERANCE: f32 = 0.01;
-/// The largest accepted difference of one value, relative to the largest one. At the edges of what a net finds, half
-/// precision can move some values far.
+/// Maximum accepted difference of one value, relative to the largest one. At the edges of a subject, half precision can
+/// move some values far.
 const TOLERANCE: f32 = 0.2;
 
 /// An input, and the values of its output.

@@ -16,7 +16,7 @@ pub fn head_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Explains that `file` is not what it should be, by its first bytes; `None` if it may be.
+/// Explains, by the first bytes of `file`, that it is a wrong file; `None` if it may be right.
 pub fn defect(manifest: &Manifest, file: &str, head: &[u8]) -> Option<String> {
     let fetch = if manifest.has_source {
         format!("run `scripts/models fetch {}`", manifest.name)

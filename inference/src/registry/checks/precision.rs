@@ -1,5 +1,5 @@
-//! The precision step: makes a net compute in 16 bits, and keeps the result only if its outputs are nearly those of the
-//! file as it is.
+//! The precision step: makes a net compute in 16 bits, and keeps the result only if its outputs are nearly the same as
+//! the outputs of the unchanged file.
 
 use ndarray::Array4;
 use tracing::warn;
@@ -13,11 +13,11 @@ use crate::registry::steps::Outcome;
 use crate::session::{PictureNet, Runtime, SessionError};
 use crate::tensor::mean_difference;
 
-/// The largest accepted mean difference from the outputs in 32 bits, relative to the largest value. A net that overflows
+/// Maximum accepted mean difference from the outputs in 32 bits, relative to the largest value. A net that overflows
 /// or loses its subject differs by far more; golden images judge what remains.
 const TOLERANCE: f32 = 0.01;
 
-/// A net, with the bytes that it was opened from if they differ from those of the file.
+/// A net, with the bytes that it was opened from if they differ from the file's bytes.
 type Opened = (PictureNet, Option<Vec<u8>>);
 
 /// Returns a net that computes in 16 bits, or `original`, or an equal one, if that is not possible.

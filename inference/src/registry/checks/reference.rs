@@ -1,4 +1,4 @@
-//! The golden step of a text-guided pipeline: it computes what the reference vectors record.
+//! The golden step of a text-guided pipeline: its results match the reference vectors.
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 
-/// The least side of [`odd_input`] without its padding, in pixels. It must cost little.
+/// Minimum side of [`odd_input`] without its padding, in pixels. The run must cost little.
 const SMALL_SIDE: u32 = 16;
 
 /// Opens a net from the bytes of its file.

@@ -22,7 +22,7 @@ pub fn disc_on_gradient(side: u32) -> Picture {
     Picture { width: side, height: side, rgb, alpha: None, gray: false, icc: None }
 }
 
-/// Draws noise, in which hardly two pixels are alike, so that anything missing around a tile shows.
+/// Draws noise: hardly two pixels are alike, so that anything missing around a tile shows.
 pub fn noise(side: u32) -> Picture {
     let mut state = 1_u32;
     let samples = (0..side * side * 3).map(|_| {
@@ -46,7 +46,7 @@ pub fn odd_painting(canvas: Canvas, mode: FixMode) -> Painting {
     let odd = |most: u32| of * (((most / of).max(1) - 1) / 2 * 2 + 1);
     let (width, height) = match canvas.fit {
         Fit::Square => (side, side),
-        // The longer side is always that of the canvas.
+        // The longer side always equals the canvas.
         Fit::Scale => (side, odd(side * 3 / 4)),
         Fit::Keep => (odd(side), odd(side * 3 / 4)),
     };

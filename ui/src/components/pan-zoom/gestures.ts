@@ -13,7 +13,7 @@ export type Drag = {
   /** `points` are the positions since the last call, oldest first. */
   move: (points: Sample[], pointer: Pointer) => void;
   end: () => void;
-  /** The system took the pointer away: discards the drag. */
+  /** The browser canceled the pointer: discards the drag. */
   cancel: () => void;
   /** A second finger came down and starts a pinch: ends or discards the drag. */
   interrupt: () => void;
@@ -21,8 +21,8 @@ export type Drag = {
 
 /**
  * Turns mouse, touch, pen and keyboard input into drags and pinches: one pointer drags, two fingers zoom and pan. While a
- * pen is down, touches are ignored: the hand holding the pen may rest on the screen. Any other pointer ends what a key has
- * started, and is not disturbed by keys.
+ * pen is down, touches are ignored: the hand holding the pen may rest on the screen. A pointer ends a drag that a key
+ * started; keys are ignored while a pointer is down.
  *
  * `startDrag` decides what a single pointer does; null ignores the press.
  */
@@ -37,7 +37,7 @@ export function createGestures(
   const pointers = () => [...down.values()];
 
   function press(pointer: Pointer) {
-    // Only pointers of one type pinch.
+    // A pinch takes two pointers of the same type.
     const other = pointers().find(({ type }) => type !== pointer.type)?.type;
     if (other === 'key') finish('end');
     else if (other === 'touch' && pointer.type === 'pen') finish('cancel');

@@ -12,8 +12,9 @@ const PINCH_BOOST = 5;
 type PinchEvent = Event & { scale: number; clientX: number; clientY: number };
 
 /**
- * The wheel zooms while the frame has the focus, and always with Ctrl, which is also how most browsers report a trackpad
- * pinch. Otherwise, and when the image is fitted again, it scrolls the page, so that nobody gets stuck over the image.
+ * The wheel zooms while the frame has the focus. With Ctrl it always zooms; most browsers report a trackpad pinch as a
+ * wheel with Ctrl. Otherwise, and when it would zoom out of a fitted image, it scrolls the page, so that nobody gets
+ * stuck over the image.
  */
 export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: ViewControl) {
   useEffect(() => {
@@ -36,10 +37,10 @@ export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: View
       lastScale = scale;
     };
     const listeners = new AbortController();
-    // React's own wheel listener is passive and could not keep the page from scrolling.
+    // React's own wheel listener is passive and cannot stop the page from scrolling.
     const options = { passive: false, signal: listeners.signal };
     element.addEventListener('wheel', zoom, options);
-    // On touch screens Safari sends them too, besides the pointers that zoom there.
+    // On touch screens, Safari also sends these events, but pointers already zoom there.
     if (!navigator.maxTouchPoints) {
       element.addEventListener('gesturestart', pinch, options);
       element.addEventListener('gesturechange', pinch, options);

@@ -16,7 +16,7 @@ type DeleteAccountDialogProps = {
   onClosed: () => void;
 };
 
-/** Lists what is deleted and what is kept, and asks for a typed confirmation. */
+/** Lists the deleted and the kept data, and asks for a typed confirmation. */
 export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
   const { email, creditsLeft, onClose, onClosed } = props;
   const [typed, setTyped] = useState('');

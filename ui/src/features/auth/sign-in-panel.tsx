@@ -15,7 +15,7 @@ const order: Provider[] = ['google', 'facebook', 'password'];
 type SignInPanelProps = {
   title: string;
   text: string;
-  /** Names what a button does, with the provider. */
+  /** The label of a button, with the provider. */
   labelOf: (provider: string) => string;
   children: ReactNode;
 };

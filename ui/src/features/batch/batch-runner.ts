@@ -71,7 +71,7 @@ class BatchRunner {
     }
   };
 
-  /** Continues after a reload: the jobs may have changed or ended meanwhile. */
+  /** Continues after a reload: the jobs may have changed or ended in the meantime. */
   resume = async () => {
     this.work();
     // One after another, so that a large batch leaves connections to the rest of the page.
@@ -155,7 +155,8 @@ class BatchRunner {
       } catch (error) {
         const jobId = this.now(item)?.jobId;
         if (jobId) {
-          // Its job was seen without the answer, and shows how it goes on, unless the user has canceled before it was seen.
+          // Its job was seen although the answer was lost. The job shows its progress, unless the user canceled before
+          // it was seen.
           if (signal.aborted) await this.cancel({ ...item, jobId }).catch(() => {});
           continue;
         }
@@ -186,7 +187,7 @@ class BatchRunner {
     }
   }
 
-  /** Takes the answer to the start of a run, and cancels the run if the user has canceled meanwhile. */
+  /** Handles the answer to the start of a run, and cancels the run if the user has canceled it in the meantime. */
   private async take(item: BatchItem, answer: Job | Result[], signal: AbortSignal) {
     if (Array.isArray(answer)) return this.complete(item, answer);
     this.applyJob(item, answer);

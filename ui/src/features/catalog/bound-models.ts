@@ -38,7 +38,7 @@ export function isRepeat(
 /** A smaller picture takes as long: a run has at least one tile. The API counts it so, too. */
 const SMALLEST_PIXELS = 256 * 256;
 
-/** The seconds that a run on this image typically takes; null if no recent run tells. */
+/** The seconds that a run on this image typically takes; null without a recent run. */
 export function typicalSeconds(
   { tool, models, times }: ToolOffer,
   tier: 'paid' | 'free',

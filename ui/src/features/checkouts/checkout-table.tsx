@@ -81,7 +81,7 @@ function Row({ checkout }: { checkout: Checkout }) {
   );
 }
 
-/** Whether somebody started to pay for an order but never finished. */
+/** Whether a payment of an order was started but never finished. */
 function isNotCompleted({ status, fulfilled }: Checkout): boolean {
   return !fulfilled && (status === 'open' || status === 'expired');
 }

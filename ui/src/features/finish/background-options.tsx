@@ -15,7 +15,7 @@ import { Range } from './range';
 type BackgroundOptionsProps = {
   background: Background | null;
   onBackground: (background: Background | null) => void;
-  /** Offers only what a preview can show without drawing. */
+  /** Offers only the options that a preview can show without drawing. */
   isSimple?: boolean;
 };
 

@@ -21,7 +21,7 @@ export async function renderFile(
   if (strokes.length > 0) fields.touchUp = await touchUpFile(strokes, size);
   if (background && 'picture' in background) fields.background = background.picture;
   const { body } = await sendForm(path, fields, { signal });
-  // The type decides what a clipboard makes of it.
+  // The clipboard interprets the file by its type.
   return new Blob([body], { type: { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }[format] });
 }
 

@@ -5,7 +5,7 @@ import { t } from '@/lib/translate';
 
 const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
 
-/** Shows what a paid run would make of a detail, once the visitor asks for it. */
+/** Shows a detail as a paid run would make it, once the visitor asks for it. */
 export function FreeSample(props: ComponentProps<typeof SamplePanel>) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -43,7 +43,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const accept = useIncomingFiles(canChoose ? { onFile: take } : null);
 
   function take(file: File) {
-    // A refusal or failure is about the picture before.
+    // Clear the previous picture's error.
     run.reset();
     void choose(file);
   }

@@ -5,7 +5,7 @@ import { useConfig, useTool } from '@/lib/env';
 import { plural, t } from '@/lib/translate';
 import { isMoreWithAccount } from './more-with-account';
 
-/** Where a sign-up starts, and what it takes along. */
+/** The start of a sign-up, and the picture that it takes along. */
 export type SignUpLink = Pick<ComponentProps<typeof ButtonLink>, 'to' | 'state' | 'onClick'>;
 
 /** What an account adds to the tool. */

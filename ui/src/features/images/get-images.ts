@@ -27,7 +27,7 @@ export function imagesQuery({ search, sort }: ImageFilter) {
 
 export type Images = ReturnType<typeof useImages>;
 
-/** The user's images, page by page. The images of the last search stay until those of the next one are there. */
+/** The user's images, page by page. The images of the last search stay until the next search has its images. */
 export function useImages(filter: ImageFilter) {
   const query = useInfiniteQuery({ ...imagesQuery(filter), placeholderData: keepPreviousData });
   const pages = query.data?.pages;

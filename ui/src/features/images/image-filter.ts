@@ -7,7 +7,7 @@ export type ImageFilter = {
   sort: ImageSort;
 };
 
-/** The longest search that the API accepts. */
+/** Maximum length of a search text in the API. */
 export const MAX_SEARCH_LENGTH = 100;
 
 export const sorts: Record<ImageSort, Message> = {

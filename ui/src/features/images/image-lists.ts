@@ -27,7 +27,7 @@ function without({ pages, pageParams }: CachedList, gone: Set<string>): CachedLi
   return { pages: first ? [first, ...others] : [], pageParams };
 }
 
-/** Forgets what is cached of an image that no longer exists. */
+/** Removes an image that no longer exists from the cache. */
 export function forgetImage(queryClient: QueryClient, imageId: string) {
   removeWhenUnused(queryClient, queryKeys.userImage(imageId));
   removeWhenUnused(queryClient, queryKeys.rmbgImages(imageId));

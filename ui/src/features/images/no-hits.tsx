@@ -2,7 +2,7 @@ import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
 import { t } from '@/lib/translate';
 
-/** Shown if no image has what was searched for in its name. */
+/** Shown if no image's name contains the search text. */
 export function NoHits({ search, onShowAll }: { search: string; onShowAll: () => void }) {
   return (
     <div role="status">

@@ -40,7 +40,7 @@ export function UploadPanel(props: UploadPanelProps) {
 
   function chooseFirst([first, ...rest]: File[]) {
     if (!first) return;
-    // A failure is about the picture before.
+    // Clear the previous picture's error.
     upload.cancel();
     setOthers(rest);
     void choose(first);

@@ -41,7 +41,7 @@ async function sendWaiting(queryClient: QueryClient) {
     setUploadState(id, { kind: 'sending', fraction: 0 });
     const problem = await findProblem(file, limits.get(id));
     limits.delete(id);
-    // It may have been canceled meanwhile.
+    // The user may have canceled it in the meantime.
     if (!findUpload(id)) continue;
     if (problem) setUploadState(id, { kind: 'failed', error: new UserError(problem), canRetry: false });
     else await send(queryClient, id, withRetries);

@@ -5,7 +5,8 @@ import { isUnfinished, useUploads } from './uploads';
 const loadList = () => import('./uploads-list');
 const UploadsList = lazyWithRetry(loadList, null);
 
-/** The uploads that no page shows: those of pages that have been left, and the queue. The shell has it on every page. */
+/** The uploads that no page shows: uploads of pages that the user has left, and the queue. The shell has it on every
+ * page. */
 export function UploadsNotice() {
   const { uploads } = useUploads();
   const hasUnsent = uploads.some(isUnfinished);

@@ -2,7 +2,7 @@ import { useCallback, useMemo, useState } from 'react';
 
 type Selection = {
   selected: ReadonlySet<string>;
-  /** The range that Shift extends, and what was selected before it; null without one. */
+  /** The range that Shift extends, and the selection before it; null without a range. */
   range: Range | null;
 };
 

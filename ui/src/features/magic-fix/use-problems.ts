@@ -7,7 +7,7 @@ type Problems = { prompt: string | null; mask: string | null };
 
 const noProblems: Problems = { prompt: null, mask: null };
 
-/** The problems that were found before a run, and the one for which the API refused it. */
+/** The problems that were found before a run, and the problem that made the API refuse it. */
 export function useProblems(
   { refusal, clearRefusal }: ReturnType<typeof useFixRun>,
   focusPrompt: () => void,

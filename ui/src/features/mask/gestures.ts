@@ -22,7 +22,7 @@ type MaskSurface = {
   select: (picked: Picked) => void;
 };
 
-/** `size` is in screen pixels. A lasso selects what the line surrounds. */
+/** `size` is in screen pixels. A lasso selects the area inside the line. */
 export type DrawingBrush = {
   kind: Stroke['kind'];
   size: number;
@@ -34,7 +34,7 @@ export type DrawingBrush = {
 /** A rectangle in pixels of the frame. */
 export type Box = Point & { width: number; height: number };
 
-/** What somebody picked, in pixels of the frame. */
+/** The picked points or box, in pixels of the frame. */
 export type Picked = { at: Point; takesAway: boolean } | { box: Box };
 
 /** Screen pixels between two points of a stroke; closer points are noise. */

@@ -27,7 +27,8 @@ export type Area = {
 /** A pixel of the image. */
 export type ImagePoint = { x: number; y: number };
 
-/** What to select: the object at the positive points or in the box, without what the negative points mark. */
+/** The request of a selection: the object at the positive points or in the box, without the parts that negative points
+ * mark. */
 export type Clicks = {
   positive: ImagePoint[];
   negative: ImagePoint[];

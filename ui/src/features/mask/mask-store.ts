@@ -11,7 +11,7 @@ export type Brush = Stroke['kind'] | 'lasso' | 'select' | 'move';
 /** The mask and the prompt that the user is preparing for one picture. */
 type Draft = History & {
   prompt: string;
-  /** Whether nothing outside the mask may change; undefined leaves it to what the prompt means. */
+  /** Whether nothing outside the mask may change; if undefined, the meaning of the prompt decides. */
   isExact?: boolean;
   /** A run was started with this mask: the next stroke starts a new one. */
   isSubmitted: boolean;
@@ -173,7 +173,7 @@ function tabStorage(): PersistStorage<MaskStore> {
           try {
             return sessionStorage.setItem(name, JSON.stringify(some));
           } catch {
-            // Storage is full or blocked. What does not fit lasts as long as the page.
+            // Storage is full or blocked. Drafts that do not fit last as long as the page.
           }
         }
       };

@@ -17,7 +17,7 @@ type Step = Omit<Selection, 'request'>;
 /** The API answers within 10 seconds. A run waits for the selection, so a dead connection must not keep it. */
 const MAX_ANSWER_MS = 30_000;
 
-/** Selects what somebody clicks on, and marks it. */
+/** Selects the clicked object and marks it. */
 export function useSelect(image: EditedPicture, control: ViewControl, mark: (area: Area) => void) {
   const pending = useMaskStore(({ selection }) => selection);
 
@@ -65,7 +65,7 @@ export function useSelect(image: EditedPicture, control: ViewControl, mark: (are
     } else if (step) {
       send({ ...step, clicks: { ...rest, positive, negative: [...negative, at] } });
     } else {
-      // There is no selection to correct: takes away from what the brush or an earlier selection marked.
+      // There is no selection to correct: removes the area from the marks of the brush or an earlier selection.
       send({ clicks: { positive: [at], negative: [] }, erases: true });
     }
   }

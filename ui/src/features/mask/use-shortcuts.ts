@@ -61,7 +61,7 @@ export function useShortcuts(editor: RefObject<HTMLElement | null>, actions: Sho
   return isSpaceDown;
 }
 
-/** The letter of a shortcut. Where the keyboard types other letters, the place of the key counts. */
+/** The letter of a shortcut. Where the keyboard types other letters, the position of the key counts. */
 function latinLetter({ key, code }: KeyboardEvent): string {
   const isLatin = key.length > 1 || key.charCodeAt(0) < 128;
   if (isLatin) return key.toLowerCase();

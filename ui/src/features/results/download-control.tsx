@@ -54,7 +54,7 @@ export function DownloadControl({ children, ...atClick }: DownloadControlProps) 
   function start(action: typeof download, other: typeof download) {
     if (isBusy) return;
     other.reset();
-    // The picture may change before its file is there: that change is not in the file.
+    // The picture may change before its file arrives; the file does not contain that change.
     action.mutate(atClick);
   }
 

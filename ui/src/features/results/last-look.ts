@@ -4,7 +4,7 @@ import { serverNow } from '@/lib/server-clock';
 type Looks = {
   /** When this browser first showed this person any results. */
   since: string;
-  /** The newest result that was seen, by list. The most recently seen last. */
+  /** The newest seen result of each list. The most recently seen list is last. */
   lists: Record<string, string>;
 };
 
@@ -29,7 +29,7 @@ function read(userId: string | null): Looks {
     const stored: Looks | null = JSON.parse(localStorage.getItem(keyOf(userId)) ?? 'null');
     if (stored) return stored;
   } catch {
-    // Storage is blocked: only what is made on this page is new.
+    // Storage is blocked: only results made on this page are new.
   }
   const first: Looks = { since: new Date(serverNow()).toISOString(), lists: {} };
   write(userId, first);

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { useLocation } from 'react-router';
 
-/** The id of the selected result: at first the one that a link named, if any. Null selects the first result. */
+/** The id of the selected result: at first the result that a link named, if any. Null selects the first result. */
 export function useSelectedResult() {
   const { state } = useLocation();
   const named: string | null = state?.resultId ?? null;

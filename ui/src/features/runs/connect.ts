@@ -1,6 +1,6 @@
 const CHECK_MS = 3_000;
 
-/** A connection that ends after too long a silence: one that slept with the phone never says that it is dead. */
+/** A connection that ends after too long a silence: after a phone slept, a dead connection never reports an error. */
 export function connect(signal: AbortSignal, maxSilenceMs: number) {
   const stop = new AbortController();
   const abort = () => stop.abort();

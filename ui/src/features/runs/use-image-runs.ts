@@ -12,7 +12,7 @@ type ImageRunsOptions = {
   onEnd: (job: Job) => void;
 };
 
-/** The active jobs of one image, whoever started them and where, and the ends of those of one tool. */
+/** The active jobs of one image, wherever they were started, and the ends of one tool's jobs. */
 export function useImageRuns({ imageId, targetId, tool, ...events }: ImageRunsOptions) {
   const follower = followerOf(useQueryClient());
   const jobs = useActiveJobs();

@@ -20,7 +20,7 @@ export type RunProblem =
 /** Why the API refused a run, or why its job failed. */
 type Refusal = { code?: string | null; detail: string };
 
-/** What tells the runs of different requests apart. */
+/** The parameters that distinguish the runs of different requests. */
 type Run = Pick<Job, 'tier' | 'factor' | 'prompt'>;
 
 type RunOptions<Request> = {
@@ -42,7 +42,7 @@ type RunOptions<Request> = {
   onDone: (results: Result[]) => void;
   /** A run was refused, failed or was canceled. Without a job, it was refused. */
   onUnsuccessful?: (jobId: string | null) => void;
-  /** Handles a refusal that the tool explains itself; returns false to have it shown in the usual way. */
+  /** Handles a refusal that the tool explains itself; returns false to show it in the usual way. */
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
 
@@ -57,7 +57,7 @@ type Attempt<Request> = {
   seen?: Result[] | undefined;
   /** Its job; before the answer, the first one like it. */
   jobId?: string;
-  /** What was shown when its answer was lost. */
+  /** The problem that was shown when its answer was lost. */
   lost?: RunProblem;
 };
 
@@ -80,7 +80,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
   const queryClient = useQueryClient();
 
   function fail(detail: string): RunProblem {
-    // A toast with the id of one that is closing would not be shown.
+    // A toast with the id of a closing toast would not be shown.
     const failure: RunProblem = { kind: 'refused', detail, toastId: newId() };
     void notify('error', t(tool.texts.runFailed), failure.toastId);
     setProblem(failure);

@@ -3,7 +3,7 @@ import type { ImageSize } from '@/lib/image-size';
 /** A rectangle of a picture, in pixels. */
 export type Part = { x: number; y: number; width: number; height: number };
 
-/** The longest side that the API accepts. */
+/** Maximum side that the API accepts. */
 const SIDE = 128;
 const MOST = 5;
 

@@ -1,7 +1,7 @@
 import { readableCanvas } from '@/lib/readable-canvas';
 import type { Part, Reduced } from './detailed-parts';
 
-/** The longest side of the reduced copy. */
+/** Maximum side of the reduced copy. */
 const REDUCED_SIDE = 480;
 
 /** Decodes a picture. The browser applies its orientation. */

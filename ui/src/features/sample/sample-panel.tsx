@@ -18,7 +18,7 @@ type SamplePanelProps = {
   free: string | null;
 };
 
-/** Shows at once what the model for paid upscales makes of a detail, beside what there is without it. */
+/** Shows a detail upscaled by the model for paid upscales, beside the free result or the enlarged original. */
 export default function SamplePanel({ original, size, free }: SamplePanelProps) {
   const { sample, make, isBusy, error } = useSample(original, FACTOR);
   const heading = useRef<HTMLHeadingElement>(null);

@@ -27,5 +27,5 @@ const actions = new Map<string, Message>([
   ['c2pa.unknown', msg('An unknown change')],
 ]);
 
-/** The name of an action in words; null for one that the page does not know. */
+/** The name of an action in words; null for an unknown action. */
 export const actionText = (action: string): Message | null => actions.get(action) ?? null;

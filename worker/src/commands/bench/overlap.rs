@@ -1,4 +1,4 @@
-//! Pictures whose stages overlap, as those of jobs do.
+//! Runs pictures whose stages overlap, as the stages of jobs do.
 
 use std::fs;
 use std::sync::Arc;

@@ -106,7 +106,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Adds those of further paintings.
+    /// Adds the times of further paintings.
     pub fn add(&mut self, other: &Self) {
         self.paintings += other.paintings;
         self.total += other.total;

@@ -1,5 +1,5 @@
-//! `retouch-worker bench --all`: measures everything that this machine serves, in an order in which an interrupted run
-//! has told the most. Needs no database.
+//! `retouch-worker bench --all`: measures everything that this machine serves, most informative cases first, so that an
+//! interrupted run is still useful. Needs no database.
 //!
 //! Each model runs under each setting in a process of its own (see `case`). After each process, the record, the report
 //! and the charts are written, so a run that ends early loses nothing, and the next one with the same folder continues.
@@ -32,19 +32,19 @@ use record::{Entry, Machine, Outcome, Record};
 
 use super::super::{LimitArgs, ModelArgs, hardware};
 
-/// The least time for a process, in seconds, however many are to follow.
+/// Minimum time for a process, in seconds, however many cases follow.
 const SHORTEST_CASE: f64 = 20.0;
 
-/// How long a process may run beyond its time, to finish its work.
+/// Grace period for a process to finish its work after its time is over.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// How long a model may take to load and to make the result that is compared.
+/// Maximum time for a model to load and to make the result that is compared.
 const LONGEST_START: Duration = Duration::from_mins(2);
 
-/// How long a process may take at least, where a share of the time that is left would be less.
+/// Minimum deadline of a process, even if its share of the remaining time is shorter.
 const SHORTEST_DEADLINE: Duration = Duration::from_mins(1);
 
-/// How long a process that has said everything may take to end.
+/// Grace period for a process to exit after its last line of output.
 const END_GRACE: Duration = Duration::from_secs(5);
 
 /// The arguments of `bench --all`.
@@ -109,15 +109,15 @@ impl SuiteArgs {
                 continue;
             }
             println!("{} ({}), {}", case.model, case.kind.title(), case.setting.name);
-            // What one case leaves, later ones may use.
+            // Time that one case does not use goes to later cases.
             let share = left.as_secs_f64() / due as f64;
             let longest = share.max(SHORTEST_CASE).min(left.as_secs_f64());
-            // One that hangs must not take the time of the others.
+            // A process that hangs must not take the time of the other cases.
             let limit = if due == 1 { left + GRACE } else { left * 3 / 4 };
             self.measure(&mut record, case, longest, limit.max(SHORTEST_DEADLINE), until)?;
             self.write(&record)?;
         }
-        // They load every model, so the first table does not wait for them.
+        // Both commands load every model, so they come last and the first table does not wait for them.
         self.save_output("doctor", &["doctor"], until)?;
         self.save_output("models-check", &["models", "check"], until)?;
         let files = self.write(&record)?;
@@ -149,7 +149,8 @@ impl SuiteArgs {
                 .any(|load| !record.is_settled(case.kind, &case.model, case.setting.name, *load))
     }
 
-    /// Starts the process of a case and records what it prints. A load may take `longest` seconds, and all of it `limit`.
+    /// Starts the process of a case and records what it prints. A load may take `longest` seconds, and the whole
+    /// process `limit`.
     fn measure(
         &self,
         record: &mut Record,
@@ -315,8 +316,8 @@ enum Ended {
     Killed,
 }
 
-/// Runs a process whose standard output is piped, and hands over its lines. Kills it at `deadline`. After the line for
-/// which `line` returns `Break`, it has ended well, however it ends.
+/// Runs a process whose standard output is piped, and hands over its lines. Kills it at `deadline`. Once `line` returns
+/// `Break` for a line, the process counts as successful, however it exits.
 fn run(
     mut command: Command,
     mut deadline: Instant,

@@ -19,7 +19,7 @@ const OLDEST_CAPABILITY: f32 = 7.5;
 /// (B200, Thor). It has code for 7.5, 8.x, 9.0, and 12.x, and none that a driver could compile for others.
 const WITHOUT_KERNELS: Range<f32> = 10.0..12.0;
 
-/// Returns the library with which ONNX Runtime 1.31 builds engines.
+/// Returns the library that ONNX Runtime 1.31 uses to build engines.
 const fn engine_library(builder: EngineBuilder) -> &'static str {
     match builder {
         EngineBuilder::Rtx => "libtensorrt_rtx.so.1",
@@ -229,7 +229,7 @@ pub fn advice(error: &str) -> String {
         let wheel = LIBRARIES.iter().find(|(name, _)| is_it(name)).map(|(_, wheel)| *wheel);
         return match wheel {
             Some(wheel) => {
-                // The error about the other name hides that of a library that exists but cannot be loaded.
+                // If the library exists but cannot be loaded, the error about the other name hides the real error.
                 format!(
                     "{library} is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH, or see with \
                      LD_DEBUG=libs why it cannot be loaded from there"

@@ -1,4 +1,4 @@
-//! Checks what reads HEIC and AVIF on the command line; the API reads uploads for the workers.
+//! Checks HEIC and AVIF decoding for the command line. On a server, the API decodes uploads.
 
 use retouch_heif::{Heif, HeifConfig, Support};
 

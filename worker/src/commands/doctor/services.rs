@@ -13,7 +13,7 @@ use super::finding::Finding;
 
 const POSTGRES_ADVICE: &str = "check DATABASE_URL, and that this host can reach the server";
 
-/// How long a service may take to answer.
+/// Maximum time for a service to answer.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The addresses of the services: the same variables as for `serve`, but optional.

@@ -39,7 +39,8 @@ pub async fn run_all(
     let mut ended = stream::iter(runs).buffer_unordered(in_flight);
     while let Some((item, outcome, took)) = ended.next().await {
         match outcome {
-            // Whoever closed standard output wants no more results. Those in progress leave nothing behind.
+            // If the reader has closed standard output, it wants no more results. The pictures in progress leave
+            // nothing behind.
             Ok(written) => board.done(&item.output, &written, took)?,
             Err(error) => {
                 board.failed(&format!("{error:#}"));

@@ -31,7 +31,7 @@ pub async fn named_model(
     Ok(registry.load(name).await?)
 }
 
-/// Loads the named model of scale 1, or the one that is bound to enhance or restore for paid jobs.
+/// Loads the named model of scale 1, or the model that is bound to enhance or restore for paid jobs.
 pub async fn choose_restorer(
     registry: &Registry,
     name: Option<&str>,

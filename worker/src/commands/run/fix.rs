@@ -146,7 +146,7 @@ impl PictureTool for Fix<'_> {
             let error = anyhow::Error::new(error);
             if is_of_mask { error.context(self.args.mask.display().to_string()) } else { error }
         })?;
-        // A receiver that is gone has failed itself.
+        // If the receiver is gone, it has already reported its own error.
         let _ = out.send(png).await;
         Ok(Finished { made, model, has_net })
     }

@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of an output: the `given` one, or the one that its name says, or PNG.
+    /// Returns the format of an output: `given`, or the format of its file name, or PNG.
     ///
     /// # Errors
     /// If its name says a format that is not written.

@@ -1,20 +1,20 @@
-//! What happens to what a camera wrote into a file.
+//! Whether the command line keeps EXIF.
 
 use clap::ValueEnum;
 use retouch_pixels::exif::Exif;
 
-/// What happens to the EXIF of a picture; the turn is always applied.
+/// Whether to keep a picture's EXIF. Its rotation is always applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Metadata {
-    /// The result has none.
+    /// Drop the picture's EXIF.
     #[default]
     Strip,
-    /// The result has that of the picture, with the place.
+    /// Copy the picture's EXIF, including the GPS location.
     Keep,
 }
 
 impl Metadata {
-    /// Returns what a result gets of a file's.
+    /// Returns the EXIF to keep from `file`.
     pub fn of(self, file: &[u8]) -> Option<Exif> {
         match self {
             Self::Strip => None,

@@ -12,8 +12,8 @@ use tempfile::NamedTempFile;
 /// Stands for standard input or standard output.
 pub const STREAM: &str = "-";
 
-/// An output being written. A file is first written to a temporary file in the same folder, so that nobody ever sees a
-/// partial one. Dropping an unfinished output removes the temporary file.
+/// An output being written. A file is first written to a temporary file in the same folder, so that a partial file is
+/// never visible. Dropping an unfinished output removes the temporary file.
 pub struct Output {
     path: PathBuf,
     sink: Sink,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use retouch_catalog::{Count, CountUnit};
 
-/// Clears what a longer text before left on the line (ECMA-48, EL).
+/// Clears the rest of a longer earlier text on the line (ECMA-48, EL).
 const CLEAR_REST: &str = "\x1b[K";
 
 /// A line on standard error that changes during a run.
@@ -21,7 +21,7 @@ impl Line {
         Self { is_shown: is_alone && io::stderr().is_terminal() }
     }
 
-    /// Shows the share that is done (0 to 1), what is counted, and the time left. The line ends with the share 1.
+    /// Shows the finished share (0 to 1), the count, and the time left. A share of 1 ends the line.
     pub fn show(self, fraction: f32, count: Option<Count>, left: Option<Duration>) {
         if self.is_shown {
             eprint!("{}", text(fraction, count, left));

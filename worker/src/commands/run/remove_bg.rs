@@ -90,7 +90,7 @@ impl PictureTool for RemoveBg<'_> {
         if self.only_mask {
             png = pixels.run(move || mask_of(&png)).await??;
         }
-        // A receiver that is gone has failed itself.
+        // If the receiver is gone, it has already reported its own error.
         let _ = out.send(png).await;
         Ok(Finished { made, model: model.identity().clone(), has_net: true })
     }

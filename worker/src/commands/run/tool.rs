@@ -192,7 +192,7 @@ struct Finishing {
     exif: Option<Exif>,
     /// Marks the PNG.
     seal: Option<PngSeal>,
-    /// Marks what is made of it.
+    /// Marks the result.
     credentials: Credentials,
 }
 

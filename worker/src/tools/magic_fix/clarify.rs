@@ -154,7 +154,7 @@ struct Tiles<'a> {
 }
 
 impl Tiles<'_> {
-    /// Returns the regions of the tiles, in pixels of the picture: those of the hole and the ring around it.
+    /// Returns the regions of the tiles, in pixels of the picture: the tiles of the hole and of the ring around it.
     fn regions(&self) -> Vec<Region> {
         let Some(area) = self.around_hole() else { return Vec::new() };
         // The padding makes tiles match at their borders, so none fades into another.

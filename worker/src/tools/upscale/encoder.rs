@@ -11,7 +11,7 @@ use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::encode::{Channels, PngStream};
 use retouch_pixels::icc;
 
-/// The most bytes of rows to encode at once, which bounds the bytes waiting to be sent.
+/// Maximum number of bytes of rows to encode at once, which bounds the bytes waiting to be sent.
 const ENCODE_BYTES: usize = 4 << 20;
 
 /// Encodes rows as they arrive.

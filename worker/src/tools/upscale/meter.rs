@@ -23,7 +23,7 @@ pub(super) struct Meter<P> {
     done: u64,
     /// The tiles of finished bands, those done in the current band, and all tiles.
     tiles: (u32, u32, u32),
-    /// Pixels computed, including those of discarded tiles, which took time too.
+    /// Pixels computed, including the pixels of discarded tiles, which took time too.
     computed: u64,
     started: Instant,
 }

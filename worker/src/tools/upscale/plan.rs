@@ -9,7 +9,7 @@ use retouch_pixels::tile::{self, OutputLayout, TileSize};
 
 use crate::tools::{Settings, ToolError};
 
-/// The largest band of the result, in bytes.
+/// Maximum size of a band of the result, in bytes.
 pub(super) const BAND_BYTES: u64 = 48 << 20;
 
 /// How a picture is divided into bands and tiles.
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub(super) tiling: Tiling,
     /// The side of the first tiles in input pixels; later ones are smaller if the model runs out of memory.
     pub(super) first_side: u32,
-    /// The most input rows of a band.
+    /// Maximum number of input rows per band.
     max_rows: u32,
 }
 
@@ -70,7 +70,7 @@ impl Plan {
         Ok(if has_few_shapes && fixed.is_none() { plan.with_few_shapes() } else { plan })
     }
 
-    /// Gives the tiles of all pictures the same few sizes, and this picture the one that takes the fewest pixels.
+    /// Gives the tiles of all pictures the same few sizes, and this picture the size that needs the fewest pixels.
     fn with_few_shapes(self) -> Self {
         let Tiling { smallest, multiple_of, .. } = self.tiling;
         let around = 2 * self.layout.padding;
@@ -113,7 +113,7 @@ impl Plan {
         self.bands_from(top, side).iter().map(|band| band.tiles.len() as u32).sum()
     }
 
-    /// Returns the side of the tiles with which a picture continues when those of `side` take too much memory.
+    /// Returns the tile side that a picture continues with when tiles of `side` take too much memory.
     pub(super) fn smaller_side(&self, side: u32) -> u32 {
         self.tile_size.half_as_large(side, self.layout.padding).max(self.tiling.smallest)
     }

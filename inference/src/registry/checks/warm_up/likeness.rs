@@ -1,13 +1,13 @@
-//! Compares what a model makes of a picture with that picture. A model that swaps colors or shifts them would otherwise
-//! serve until somebody looks at a result.
+//! Compares a model's result with its input picture. A model that swaps colors or shifts them would otherwise serve
+//! until a person looks at a result.
 
 use ndarray::Array4;
 
 use crate::manifest::Upscale;
 use crate::output::Output;
 
-/// The largest accepted mean difference of a channel, for samples in 0..=1. A net that cleans or sharpens changes far less,
-/// one that is fed or read wrongly far more.
+/// Maximum accepted mean difference of a channel, for samples in 0..=1. A net that cleans or sharpens changes far less,
+/// a net with a wrong input or output layout far more.
 const TOLERANCE: f64 = 0.15;
 
 /// The sum of the differences of each channel, and their number.

@@ -9,8 +9,8 @@ use super::likeness::Differences;
 use crate::painter::{Painter, Painting, Watch};
 use crate::registry::steps::Outcome;
 
-/// The largest sample of a hole that counts as black; as near to white it counts as white. Rounding and compression stay
-/// below.
+/// Maximum value of a sample in a hole that counts as black; a sample as near to white counts as white. Rounding and
+/// compression stay below.
 const NEAR: u8 = 2;
 
 /// Paints a sample crop. The result must have the size of the crop and be neither black, white nor a single color.

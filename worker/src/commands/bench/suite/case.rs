@@ -53,13 +53,13 @@ pub struct CaseArgs {
     /// The folder of results.
     #[arg(long)]
     out: PathBuf,
-    /// A size in megapixels and the pictures at once, such as `12x4`; several times.
+    /// A size in megapixels and the number of concurrent pictures, such as `12x4`; may be repeated.
     #[arg(long = "load", value_parser = parse_load)]
     loads: Vec<Load>,
     /// How long to measure each load, in seconds.
     #[arg(long, value_parser = super::time)]
     seconds: f64,
-    /// The longest that one load may take, in seconds.
+    /// Maximum time for one load, in seconds.
     #[arg(long)]
     longest: f64,
     #[command(flatten)]
@@ -74,9 +74,9 @@ pub struct CaseArgs {
 pub enum Line {
     /// The outcome of a load.
     Load(Load, Outcome),
-    /// How far the result is from the reference.
+    /// The difference of the result from the reference.
     Comparison(Comparison),
-    /// Nothing follows: only freeing the device is left, which may take its time or fail.
+    /// Last line of a process. Freeing the device comes after it and may be slow or fail.
     End,
 }
 
@@ -204,13 +204,13 @@ impl CaseArgs {
                 pixels: pixels.clone(),
                 settings,
             });
-            // Makes what a new shape needs, and tells how long the measurement will take.
+            // The warm-up prepares the net for a new shape, and shows how long the measurement will take.
             let mut warm_up = work.run(Amount::Pictures(1), 1).await?;
             if !is_on_cpu {
                 warm_up = work.run(Amount::Pictures(1), 1).await?;
             }
             known = Some((megapixels(size), warm_up.wall));
-            // Pictures at once share the cores of a CPU, or a GPU's net.
+            // Concurrent pictures share the cores of a CPU, or a GPU's net.
             let shared = if is_on_cpu { 1.0 } else { warm_up.model_share() };
             let expected = warm_up.wall * (load.in_flight as f64 * shared).max(1.0);
             if expected > self.longest {
@@ -407,7 +407,7 @@ async fn run_once(model: &ModelHandle) -> anyhow::Result<Option<compare::Samples
     Ok(Some(compare::Samples::of_rgb(size, painted.rgb)))
 }
 
-/// Predicts the seconds of a picture from those of another one, given as megapixels and seconds.
+/// Predicts the seconds that a picture takes from a measured picture, given as megapixels and seconds.
 fn expected_seconds(task: &Task, (known, took): (f64, f64), megapixels: f64) -> f64 {
     match task {
         Task::Upscale(_) => took * megapixels / known,

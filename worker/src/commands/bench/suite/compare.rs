@@ -98,7 +98,7 @@ mod tests {
         let (soft, file) = (png([200, 100, 0, 90]), folder.path().join("new/soft.png"));
         soft.write(&file).unwrap();
         assert_eq!(soft.difference(&Samples::read(&file).unwrap()).unwrap(), (0, 0.0));
-        // Nobody sees the color of what is transparent.
+        // The color of a transparent pixel is invisible.
         assert_eq!(png([200, 0, 0, 0]).difference(&png([0, 90, 0, 0])).unwrap(), (0, 0.0));
     }
 }

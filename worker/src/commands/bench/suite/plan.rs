@@ -1,4 +1,4 @@
-//! What `bench --all` measures, the most telling first.
+//! The cases that `bench --all` measures, most informative first.
 
 use std::path::Path;
 
@@ -223,7 +223,7 @@ pub fn cases(
     Ok(cases)
 }
 
-/// Returns what a model of a task is measured at; `None` for a net that only assists.
+/// Returns the kind of work that a model of a task is measured at; `None` for a net that only assists.
 fn kind_of(task: &Task) -> Option<Kind> {
     match task {
         Task::Segmentation(_) => Some(Kind::RemoveBg),

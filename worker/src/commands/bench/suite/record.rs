@@ -48,7 +48,7 @@ pub enum Outcome {
     Skipped(String),
     /// It does not apply to this model, for this reason.
     Meaningless(String),
-    /// The process failed, for this reason. A later run tries again: the program or the machine may have been mended.
+    /// The process failed, for this reason. A later run tries again: the program or the machine may have been fixed.
     Failed(String),
 }
 
@@ -75,9 +75,9 @@ pub struct Measures {
     pub cpu_seconds: f64,
     /// The median of each stage, in milliseconds.
     pub stages_ms: BTreeMap<String, f64>,
-    /// The GPU meanwhile.
+    /// The use of the GPU during the measurement.
     pub card: Option<CardUse>,
-    /// The most memory that the process has held so far, without the GPU's.
+    /// The peak memory of the process so far, without GPU memory.
     pub resident_mib: u64,
 }
 
@@ -88,14 +88,14 @@ impl Measures {
     }
 }
 
-/// How far a result is from the one that the reference setting made of the same picture.
+/// The difference between a result and the result of the reference setting for the same picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The model.
     pub model: String,
     /// How it ran.
     pub setting: String,
-    /// The largest difference of a sample, of 255.
+    /// The maximum difference of a sample, on a scale of 255.
     pub largest: u8,
     /// The mean difference of a sample, of 255.
     pub mean: f64,
