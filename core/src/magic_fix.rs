@@ -2,11 +2,13 @@
 //!
 //! One small table decides the mode (`languages/vocabulary` has its words). API and workers share it, so a prompt that no
 //! installed model can follow is refused before anything is held. A prompt may ask for several things, such as *remove
-//! the cup and put a flower there*; the first decides. Courtesies are ignored. The first row that matches wins:
+//! the cup and put a flower there*; the first decides, but the removal of a thing decides before an enhancement or a
+//! restoration: *enhance the photo and remove the man*. Courtesies are ignored. The first row that matches wins:
 //!
 //! | the prompt | mode | done by |
 //! |---|---|---|
 //! | removes something, and adds a thing or replaces it; or removes a thing, and changes another, except to a *natural* look | edit | a text-guided model |
+//! | enhances or restores, and adds a thing or replaces one | edit | a text-guided model |
 //! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
 //! | removes *noise, grain, blur* | enhance | the upscaler |
 //! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before *the, my, it* and the like, or is *no people* and nothing more, or makes a thing *disappear* | remove | a fill from the surroundings |
@@ -28,7 +30,7 @@ pub use reach::{Reach, is_mask_exact_by_default};
 
 use retouch_catalog::FixMode;
 
-/// Maximum length of a prompt, in characters.
+/// The longest prompt, in characters.
 pub const MAX_PROMPT_LENGTH: usize = 500;
 
 /// Why a prompt was rejected.

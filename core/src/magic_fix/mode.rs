@@ -13,18 +13,20 @@ pub(super) enum Act {
     Change,
 }
 
-/// The object of a verb.
+/// What a verb is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
-    /// Any other thing.
+    /// Anything that is none of the others.
     Thing,
     /// Damage, such as scratches, that is removed.
     Damage,
     /// A defect of the whole picture, such as noise, that is removed.
     Defect,
+    /// A flaw, such as a stain, or what a condition names: "enhance the photo, without the people".
+    Flaw,
     /// More detail.
     Detail,
-    /// Color, which is added to a faded picture.
+    /// Color, light or another look, which is added to a faded picture.
     Color,
     /// A natural look, which a removal has anyway.
     NaturalLook,
@@ -37,12 +39,20 @@ pub(super) struct Request {
     pub object: Object,
 }
 
+impl Request {
+    /// Returns true if this leaves the things in a picture as they are.
+    fn mends(self) -> bool {
+        matches!(self.act, Act::Enhance | Act::Restore)
+            || matches!(self.object, Object::Damage | Object::Defect | Object::Detail)
+    }
+}
+
 /// Returns the mode of a prompt with these requests; `None` if there are none. `replaces` says whether it replaces what it removes.
 pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
-    let first = requests.first()?;
     let removes = requests.iter().any(|request| request.act == Act::Remove);
+    let first = deciding(requests)?;
     // "Remove the scratches and make the colors vivid" asks for a picture without scratches, not for another one.
-    let mends = matches!(first.object, Object::Damage | Object::Defect);
+    let mends = first.mends();
     let paints = requests.iter().any(|Request { act, object }| match act {
         Act::Add => *object == Object::Thing || *object == Object::Color && !mends,
         Act::Change => *object == Object::Thing && !mends,
@@ -50,6 +60,8 @@ pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
     });
     let mode = match (first.act, first.object) {
         (Act::Remove | Act::Add, _) if removes && (replaces || paints) => FixMode::Edit,
+        // "Enhance her lips, paint them red".
+        _ if mends && (replaces || paints) => FixMode::Edit,
         (Act::Remove, Object::Damage) | (Act::Restore, _) => FixMode::Restore,
         (Act::Remove, Object::Defect)
         | (Act::Enhance, _)
@@ -59,4 +71,13 @@ pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
         (Act::Change, _) => FixMode::Edit,
     };
     Some(mode)
+}
+
+/// Returns the request that decides: the first, but "enhance the photo and remove the man" must not keep the man.
+fn deciding(requests: &[Request]) -> Option<&Request> {
+    let first = requests.first()?;
+    let is_removal =
+        |request: &&Request| request.act == Act::Remove && request.object == Object::Thing;
+    let removal = requests.iter().find(is_removal);
+    Some(removal.filter(|_| first.mends()).unwrap_or(first))
 }

@@ -4,7 +4,7 @@ use super::verb::Verb;
 use super::vocabulary::GERMAN;
 use super::words::LISTS;
 use crate::magic_fix::mode::Act;
-use crate::magic_fix::text::{contains, words_of};
+use crate::magic_fix::text::{contains, folded, words_of};
 
 const ARTICLES: [&str; 9] =
     ["das", "den", "die", "dem", "der", "diese", "diesen", "dieses", "dieser"];
@@ -33,6 +33,19 @@ pub(super) fn is_condition(part: &[String]) -> bool {
     let has_zu =
         |list: &[&str]| !list.contains(&last.as_str()) && list.contains(&&*without_zu(last));
     without == "ohne" && (before == "zu" || LISTS.iter().any(|(_, list)| has_zu(list(&GERMAN))))
+}
+
+/// Recognizes "ohne Brille lächelnd", which describes a person, but not "ohne Leute am Abend".
+pub(super) fn describes(text: &str, words: &[String]) -> bool {
+    let [without, _, .., last] = words else { return false };
+    let is_participle = ["end", "elnd", "ernd"].iter().any(|ending| last.ends_with(ending));
+    // Nouns have a capital letter.
+    let is_noun = || {
+        !words_of(text)
+            .iter()
+            .any(|word| word.starts_with(char::is_lowercase) && folded(word) == *last)
+    };
+    without == "ohne" && is_participle && !is_noun()
 }
 
 /// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder

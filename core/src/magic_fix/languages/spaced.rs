@@ -10,7 +10,7 @@ use super::verb::Verb;
 use super::vocabulary::{ENGLISH, GERMAN, LANGUAGES, PORTUGUESE, SPANISH};
 use super::words::{LISTS, Words};
 use crate::magic_fix::mode::{Act, Object, Request, decide};
-use crate::magic_fix::text::{CLAUSE_ENDS, contains, leading, words_of};
+use crate::magic_fix::text::{CLAUSE_ENDS, contains, folded, leading, words_of};
 
 /// Prompts that begin like Spanish removals: English ones, and a tongue that comes out.
 const NO_REMOVALS: [&str; 5] =
@@ -23,11 +23,11 @@ const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
 const DESCRIBES: [&str; 11] =
     ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
 
-/// A verb and the words of its request, including the words of the following parts.
+/// A verb and the words of its request, with those of the parts that follow.
 struct Phrase {
     verb: Verb,
     words: Vec<String>,
-    /// The number of words in the part of the verb, with a last "and white".
+    /// The number of words in the part of the verb, with a last "and white" or "that it looks real".
     own: usize,
 }
 
@@ -37,8 +37,9 @@ impl Phrase {
     }
 
     fn extend(&mut self, part: &[String]) {
-        if part.len() == 1 && self.own == self.words.len() {
-            self.own += 1;
+        // "Mach, dass es echt aussieht" is one request.
+        if self.own == self.words.len() && (part.len() == 1 || part[0] == "dass") {
+            self.own += part.len();
         }
         self.words.extend_from_slice(part);
     }
@@ -56,7 +57,7 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
         match verb_of(text, part, follows_without, parts.len() == 1) {
             // "A beach, clear sky, no people" is a description.
             Some(verb) if requests.is_empty() && describes(&verb, part, at) => break,
-            // The words before an infinitive belong to it.
+            // What comes before an infinitive belongs to it.
             Some(verb) if verb.is_last => {
                 let words = [std::mem::take(&mut before), part.to_vec()].concat();
                 requests.push(Phrase::new(verb, words));
@@ -67,6 +68,9 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
                 None => before.extend_from_slice(part),
             },
         }
+    }
+    if requests.first().is_some_and(|phrase| german::describes(text, &phrase.words)) {
+        return None;
     }
     if requests.len() > 1 && is_preface(&requests, plain) {
         requests.remove(0);
@@ -98,14 +102,15 @@ fn replaces(part: &[String]) -> bool {
     let joints = part.iter().take_while(|word| GERMAN.is_filler(word)).count();
     let part = lead_in(&part[joints..]).map_or(part, |length| &part[joints + length..]);
     let has = |list: &[&str]| part.iter().any(|word| list.contains(&word.as_str()));
-    let is_other_removal = || {
+    let is_other_request = || {
+        let verbs = [ENGLISH.remove, ENGLISH.enhance, ENGLISH.restore];
         part.last().is_some_and(|word| word == "instead")
-            && ENGLISH.leading(bare(part), ENGLISH.remove).is_some()
+            && verbs.iter().any(|verbs| ENGLISH.leading(bare(part), verbs).is_some())
             && !has(&["with", "for"])
     };
     LANGUAGES.iter().any(|language| contains(part, language.instead))
         && !has(&["not", "don't", "dont", "never", "nicht", "nie", "pas", "nao"])
-        && !is_other_removal()
+        && !is_other_request()
         && !fills(part)
 }
 
@@ -219,7 +224,9 @@ fn bare(part: &[String]) -> &[String] {
         start = start_after(start + length);
     }
     let end = part.len() - part[start..].iter().rev().take_while(|word| is_filler(word)).count();
-    &part[start..end]
+    // "Type HELLO" greets nobody.
+    let verb = ENGLISH.leading(&part[start..], ENGLISH.add).unwrap_or(0);
+    &part[start..end.max(start + verb)]
 }
 
 /// Returns the length of the words that introduce a request.
@@ -241,7 +248,9 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     if follows_without && WITH.contains(&part[0].as_str()) {
         return Some(Verb { act: Act::Add, length: 1, is_last: false });
     }
-    if fills(part) || is_whole && lacks(part) {
+    // "No céu" is Portuguese: in the sky.
+    let is_english = || part[0] != "no" || text.to_lowercase().replace('’', "'") == folded(text);
+    if fills(part) || is_whole && lacks(part) && is_english() {
         return Some(Verb::split(Act::Remove));
     }
     let special = english::verb_of(part, is_whole)
@@ -289,15 +298,24 @@ fn request(Phrase { verb, words, own }: &Phrase) -> Request {
         LANGUAGES.iter().any(|language| contains(object, list(language)))
     };
     // A defect in one language is a thing in another: "grain de beauté".
-    let is_removal_of = |list: fn(&Words) -> &'static [&'static str]| {
+    let removes = |object: &[String], list: fn(&Words) -> &'static [&'static str]| {
         LANGUAGES.iter().any(|language| {
             let is_verbs = verb.length == 0 || language.leading(words, language.remove).is_some();
             is_verbs && contains(object, list(language))
         })
     };
+    // "Remove the man and his shadow" is about the man.
+    let has_flaw = || {
+        let own = undescribed(&words[verb.length.min(*own)..*own]);
+        removes(own, |words| words.flaws)
+    };
+    // "Enhance the photo and clean the wall" and "enhance the photo, without the people" are enhancements.
+    let first = words[0].as_str();
+    let mends = ["clean", "clear", "no"].contains(&first) || WITHOUT.contains(&first);
     let object = match verb.act {
-        Act::Remove if is_removal_of(|words| words.damage) => Object::Damage,
-        Act::Remove if is_removal_of(|words| words.defects) => Object::Defect,
+        Act::Remove if removes(object, |words| words.damage) => Object::Damage,
+        Act::Remove if removes(object, |words| words.defects) => Object::Defect,
+        Act::Remove if mends || has_flaw() => Object::Flaw,
         // "Add a sharper castle" adds a castle.
         Act::Add if begins_with_detail(object) || gives_detail(&words[..*own]) => Object::Detail,
         Act::Add if is_color(object) => Object::Color,
@@ -318,10 +336,48 @@ fn gives_detail(words: &[String]) -> bool {
         && LANGUAGES.iter().any(|language| ends(language.detail))
 }
 
-/// Recognizes "(add) color" and "(füge) Farbe (hinzu)", but not "a color chart".
+/// Recognizes "(add) color", "(add) more contrast", "(give it) a fresh look" and "(füge) Farbe (hinzu)", but not "a color
+/// chart".
 fn is_color(object: &[String]) -> bool {
-    let colors = ["color", "colour", "colors", "colours", "farbe", "couleur", "couleurs", "cor"];
-    object.iter().all(|word| colors.contains(&word.as_str()) || word == "hinzu")
+    const COLORS: [&str; 32] = [
+        "color",
+        "colour",
+        "colors",
+        "colours",
+        "contrast",
+        "brightness",
+        "saturation",
+        "sharpness",
+        "clarity",
+        "warmth",
+        "vibrance",
+        "light",
+        "depth",
+        "texture",
+        "detail",
+        "details",
+        "farbe",
+        "farben",
+        "kontrast",
+        "helligkeit",
+        "schaerfe",
+        "contraste",
+        "brillo",
+        "detalle",
+        "detalles",
+        "couleur",
+        "couleurs",
+        "luminosite",
+        "cor",
+        "cores",
+        "brilho",
+        "detalhes",
+    ];
+    const AMOUNTS: [&str; 10] =
+        ["some", "more", "a", "bit", "of", "hinzu", "mehr", "etwas", "mas", "mais"];
+    let is_look = object.last().is_some_and(|word| word == "look" || word == "finish");
+    let is_color = |word: &str| COLORS.contains(&word) || AMOUNTS.contains(&word);
+    is_look || object.iter().all(|word| is_color(word))
 }
 
 /// Splits folded text into words: "remova-o" and "l'homme" are two each. "S'il" is one, because "il" alone is not a

@@ -25,6 +25,10 @@ fn has(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
+fn begins(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.starts_with(word))
+}
+
 /// Returns the text between other characters than letters and digits.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| !c.is_alphanumeric())
@@ -54,19 +58,41 @@ fn japanese(plain: &str) -> Option<FixMode> {
             before.clear();
         }
         // A clause that ends without a verb, after one, names a thing: "電気を消して暗くした部屋".
-        names_a_thing |= requests.len() > earlier && !before.is_empty();
+        names_a_thing |= if requests.len() > earlier {
+            !before.is_empty()
+        } else {
+            is_removal(requests.last()) && describes_a_thing(clause)
+        };
     }
     let asks = (!names_a_thing).then(|| decide(&requests, has(plain, JAPANESE.instead)));
     asks.flatten().or_else(|| has(plain, JAPANESE.detail).then_some(FixMode::Enhance))
 }
 
-/// Splits a clause after each verb that another phrase follows: "車を消して|花を置いて", but not "置いてある".
+fn is_removal(request: Option<&Request>) -> bool {
+    request.is_some_and(|Request { act, object }| *act == Act::Remove && *object == Object::Thing)
+}
+
+/// Recognizes "赤いドレスの女性" after a removal: a new thing and how it looks. Neither "左の人" nor "古い写真" is new, and "背景は自然に"
+/// names no thing.
+fn describes_a_thing(clause: &str) -> bool {
+    const NOT_NEW: [&str; 10] =
+        ["左", "右", "後ろ", "奥", "手前", "中央", "真ん中", "背景", "写真", "画像"];
+    let is_hiragana = |c: char| ('\u{3040}'..='\u{309f}').contains(&c);
+    clause.contains(['い', 'な', 'の', 'た'])
+        && !clause.contains('は')
+        && !clause.ends_with(is_hiragana)
+        && !has(clause, &NOT_NEW)
+        && !has(clause, JAPANESE.natural)
+}
+
+/// Splits a clause after each verb that another phrase follows: "車を消して|花を置いて" and "車を消して|もっときれいにして", but not
+/// "置いてある".
 fn split_after_verbs(clause: &str) -> Vec<&str> {
     let is_hiragana = |c: char| ('\u{3040}'..='\u{309f}').contains(&c);
     let ends = clause.char_indices().filter(|(at, c)| {
         let (part, rest) = clause.split_at(at + c.len_utf8());
         *c == 'て'
-            && rest.starts_with(|next| !is_hiragana(next))
+            && (rest.starts_with(|next| !is_hiragana(next)) || begins(rest, JAPANESE.joints))
             && LISTS.iter().any(|(_, list)| list(&JAPANESE).iter().any(|verb| part.ends_with(verb)))
     });
     let mut parts = vec![];
@@ -98,6 +124,7 @@ fn japanese_request(part: &str) -> Option<Request> {
     let object = match act {
         Act::Remove if is_about(JAPANESE.damage) => Object::Damage,
         Act::Remove if is_about(JAPANESE.defects) => Object::Defect,
+        Act::Remove if is_about(JAPANESE.flaws) => Object::Flaw,
         Act::Remove => Object::Thing,
         _ if has(part, JAPANESE.detail) => Object::Detail,
         // "自然の風景にして" wants a new thing.
@@ -212,6 +239,7 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     let object = match act {
         Act::Remove if has(thing, CHINESE.damage) => Object::Damage,
         Act::Remove if has(thing, CHINESE.defects) && !is_blurred_thing(thing) => Object::Defect,
+        Act::Remove if has(thing, CHINESE.flaws) => Object::Flaw,
         Act::Remove => Object::Thing,
         Act::Change if CHINESE.natural.iter().any(|look| clause.ends_with(look)) => {
             Object::NaturalLook
@@ -220,7 +248,7 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     };
     let mut requests = vec![Request { act, object }];
     let after = clause.split_once(verb).map_or("", |(_, after)| after);
-    // The removed thing comes before the verb, or between the verb and the rest: "去掉变色的镜片" is one removal.
+    // The removed thing stands before the verb, or between it and what follows: "去掉变色的镜片" is one removal.
     let follows = !clause.starts_with(verb) || !after.starts_with(['变', '换']);
     if act == Act::Remove && adds(after) {
         requests.push(Request { act: Act::Add, object: added });

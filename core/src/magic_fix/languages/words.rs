@@ -32,6 +32,8 @@ pub struct Words {
     pub damage: List,
     /// Defects of the whole picture: removing them is an enhancement.
     pub defects: List,
+    /// Flaws, such as stains: an enhancement or a restoration that also removes them remains one.
+    pub flaws: List,
     /// What only an enhancement asks for.
     pub detail: List,
     /// Looks that a removal has anyway, such as "(make it look) natural".

@@ -259,6 +259,80 @@ fn what_a_prompt_makes_sure_of_is_a_request_unless_it_is_negated() {
 }
 
 #[test]
+fn a_removal_beside_an_enhancement_is_a_removal() {
+    assert_modes(&[
+        ("enhance the photo and remove the man", Remove),
+        ("enhance the photo, remove the man and his shadow", Remove),
+        ("restore the photo and remove the man", Remove),
+        ("make it sharper and remove the man", Remove),
+        ("remove the noise, then remove the man", Remove),
+        ("Bild verbessern und Person entfernen", Remove),
+        ("Mejora la foto y quita el coche", Remove),
+        ("Améliore la photo et enlève la voiture", Remove),
+        ("Melhore a foto e remova o carro", Remove),
+        ("写真を鮮明にして、人を消して", Remove),
+        ("增强照片，去掉路人", Remove),
+        ("enhance the photo, remove the man and add a dog", Edit),
+        ("remove the text and scratches", Restore),
+        ("enhance the photo and remove stains", Enhance),
+        ("mejora el retrato y quita las sombras", Enhance),
+        ("写真を鮮明にしてシミを消して", Enhance),
+        ("增强照片，去掉污渍", Enhance),
+        ("enhance the photo, without the man", Enhance),
+        ("enhance the photo and clean the wall", Enhance),
+    ]);
+}
+
+#[test]
+fn a_painting_beside_an_enhancement_is_an_edit() {
+    assert_modes(&[
+        ("enhance her lips, paint them red", Edit),
+        ("enhance the photo and add a hat", Edit),
+        ("enhance the photo and replace the sky", Edit),
+        ("restore the photo and add a hat", Edit),
+        ("Verbessere das Foto und füge einen Hut hinzu", Edit),
+        ("enhance the photo and make it brighter", Enhance),
+        ("enhance the photo and add more contrast", Enhance),
+        ("enhance the photo and give it a fresh look", Enhance),
+        ("restore the photo and add color", Restore),
+        ("enhance the photo instead", Enhance),
+    ]);
+}
+
+#[test]
+fn descriptions_remove_nothing() {
+    assert_modes(&[
+        ("ohne Brille lächelnd", Edit),
+        ("ohne Brille, lächelnd", Edit),
+        ("ohne Leute am Abend", Remove),
+        ("ohne den störenden Hund", Remove),
+        ("no céu", Edit),
+        ("no chão", Edit),
+        ("no text", Remove),
+        ("人を消して、赤いドレスの女性", Edit),
+        ("人を消して、左の人", Remove),
+        ("人を消して、至急", Remove),
+        ("人を消して、きれいな状態", Remove),
+        ("車の削除をお願いします", Remove),
+    ]);
+}
+
+#[test]
+fn what_follows_a_verb_belongs_to_it() {
+    assert_modes(&[
+        ("remove the text and type HELLO", Edit),
+        ("remove the text and type SALE, thanks", Edit),
+        ("Entferne den Mann und mach, dass es echt aussieht", Remove),
+        ("Entferne den Mann und mach, dass es rot aussieht", Edit),
+        ("もっときれいにして", Enhance),
+        ("人を消して、もっときれいにして", Remove),
+        ("人を消してもっときれいにして", Remove),
+        ("人を消してもっときれいな海にして", Edit),
+        ("もっときれいな海にして", Edit),
+    ]);
+}
+
+#[test]
 fn chinese_replacements_have_their_modes() {
     assert_modes(&[
         ("去掉背景，换白底", Edit),
