@@ -231,6 +231,14 @@ export async function sendForm(
 
 type RawAnswer = { status: number; body: Blob; header: (name: string) => string | null };
 
+/** How long an upload may stand still. The API gives up on it after the same time. */
+const MAX_PAUSE_MS = 30_000;
+/**
+ * How long a sent upload may take to be answered. Its end may still be in the buffers of a slow line, and the API waits up
+ * to 20 seconds for the memory to read it, and up to 55 for a sample; runs are answered at once.
+ */
+const MAX_ANSWER_MS = 120_000;
+
 /** Uses XMLHttpRequest because fetch does not report upload progress. */
 function post(
   path: string,
@@ -247,9 +255,18 @@ function post(
     for (const [name, value] of Object.entries({ ...bearer(token), ...headers })) {
       request.setRequestHeader(name, value);
     }
-    request.upload.onprogress = (event) => {
-      if (event.lengthComputable) onProgress?.(event.loaded / event.total);
+    let limit: ReturnType<typeof setTimeout> | undefined;
+    // `request.timeout` would count from the start, and nobody knows how long an upload takes.
+    const allow = (ms: number) => {
+      clearTimeout(limit);
+      limit = setTimeout(() => stop(new DOMException('The connection is dead', 'TimeoutError')), ms);
     };
+    request.upload.onprogress = ({ lengthComputable, loaded, total }) => {
+      allow(loaded < total ? MAX_PAUSE_MS : MAX_ANSWER_MS);
+      if (lengthComputable) onProgress?.(loaded / total);
+    };
+    request.onprogress = () => allow(MAX_ANSWER_MS);
+    request.onloadend = () => clearTimeout(limit);
     request.onload = () =>
       resolve({
         status: request.status,
@@ -258,11 +275,12 @@ function post(
       });
     request.onerror = () => reject(new TypeError('The connection was lost'));
     request.onabort = () => reject(aborted());
-    const stop = () => {
+    const stop = (reason: DOMException) => {
       request.abort();
-      reject(aborted());
+      reject(reason);
     };
-    signal?.addEventListener('abort', stop, { once: true });
+    signal?.addEventListener('abort', () => stop(aborted()), { once: true });
+    allow(MAX_PAUSE_MS);
     request.send(form);
   });
 }
