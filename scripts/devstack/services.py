@@ -17,6 +17,9 @@ from common.console import Problem, run_logged, step
 
 from .postgres import Postgres
 
+# The default of the worker (`worker/src/config.rs`).
+DRAIN_SECONDS = 25
+
 
 @dataclass
 class Service:
@@ -31,6 +34,9 @@ class Service:
     prepare: Callable[[], None] = lambda: None
     finish: Callable[[], None] = lambda: None
     options: dict = field(default_factory=dict)
+    # How long it may take to become ready, and what it does meanwhile.
+    start_seconds: float = 120
+    start_work: str = "starting"
     stop_signal: int = signal.SIGTERM
     stop_seconds: float = 10
 
@@ -215,9 +221,20 @@ def worker_service(settings, shared, runtime):
         command=lambda: [PROGRAMS / "retouch-worker", "serve"],
         ready=lambda: has_worker(get_json(f"{settings.api_url}/readyz")),
         environment=environment,
-        # A worker needs time to release the jobs that it cannot finish.
-        stop_seconds=30,
+        # Large models take minutes on a slow disk or CPU.
+        start_seconds=900,
+        start_work="loading and checking its models",
+        # After the drain, a worker needs time to hand back the jobs that it could not finish.
+        stop_seconds=drain_seconds(settings) + 15,
     )
+
+
+def drain_seconds(settings):
+    """Returns how long the worker waits for running jobs when it stops."""
+    text = settings.get("RETOUCH_DRAIN_SECS", str(DRAIN_SECONDS))
+    if not text.isdigit() or int(text) > 3600:
+        raise Problem(f"RETOUCH_DRAIN_SECS must be a number of seconds up to 3600, not '{text}'.")
+    return int(text)
 
 
 def has_worker(answer):

@@ -12,7 +12,8 @@ from common.console import Problem, line, tail, took
 
 from . import processes
 
-START_SECONDS = 120
+# While a service starts slowly, a line says so this often.
+REMINDER_SECONDS = 30
 # The backoff doubles from the first value to the second. It resets after a service has run for HEALTHY_SECONDS.
 MIN_BACKOFF_SECONDS = 1
 MAX_BACKOFF_SECONDS = 30
@@ -96,19 +97,24 @@ class Supervisor:
 
     def wait_until_ready(self, running):
         service = running.service
-        deadline = time.monotonic() + START_SECONDS
+        log = self.settings.logs / f"{service.name}.log"
+        started = time.monotonic()
+        reminder = started + REMINDER_SECONDS
         while not service.ready():
-            log = self.settings.logs / f"{service.name}.log"
             if running.process.poll() is not None:
                 raise Problem(
                     f"{service.label} {how_it_ended(running.process.returncode)} during startup. "
                     f"The end of {log}:\n\n{tail(log)}"
                 )
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > started + service.start_seconds:
                 raise Problem(
-                    f"{service.label} did not become ready within {START_SECONDS} s. "
+                    f"{service.label} did not become ready within {service.start_seconds} s. "
                     f"The end of {log}:\n\n{tail(log)}"
                 )
+            if now > reminder:
+                line(f"  … {service.label} is still {service.start_work} ({took(now - started)}; see tail -f {log})")
+                reminder = now + REMINDER_SECONDS
             time.sleep(0.05)
 
     def watch(self):
@@ -158,6 +164,11 @@ class Supervisor:
             return self.stop_signals > 1
 
         return second_signal
+
+
+def seconds_to_stop(services):
+    """Returns how long `scripts/down` waits for a supervisor, which stops one service after the other."""
+    return sum(service.stop_seconds for service in services) + 30
 
 
 def how_it_ended(code):

@@ -11,7 +11,7 @@ from common.config import REPO, load, read_dotenv
 from common.console import Problem, line, took, warn
 
 from . import build, prerequisites, processes, services
-from .supervisor import Stop, Supervisor, stop_leftovers
+from .supervisor import Stop, Supervisor, seconds_to_stop, stop_leftovers
 
 
 def main():
@@ -83,6 +83,7 @@ def supervise(settings, runtime, lock):
     detached = os.environ.get("RETOUCH_DETACHED") == "1"
     try:
         planned = services.plan(settings, runtime)
+        processes.remember(settings.run, "supervisor", os.getpid(), stop_seconds=seconds_to_stop(planned))
         rotate_logs(settings, [*(service.name for service in planned), "migrate", "supervisor"])
         services.check_ports(planned)
         supervisor.start(planned)

@@ -3,6 +3,7 @@ import unittest
 from pathlib import Path
 
 from common import addresses, config
+from common.console import Problem
 from devstack import services
 
 
@@ -41,6 +42,22 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(shared["STRIPE_SECRET_KEY"], "sk_live_1")
         self.assertEqual(shared["STRIPE_WEBHOOK_SECRET"], "whsec_1")
         self.assertNotIn("STRIPE_API_URL", shared)
+
+    def test_the_worker_has_time_to_load_its_models(self):
+        worker = services.worker_service(self.settings(), {}, runtime="")
+        self.assertEqual(worker.start_seconds, 900)
+
+    def test_the_worker_has_time_to_drain(self):
+        default = services.worker_service(self.settings(), {}, runtime="")
+        self.assertEqual(default.stop_seconds, 25 + 15)
+        patient = services.worker_service(self.settings(RETOUCH_DRAIN_SECS="120"), {}, runtime="")
+        self.assertEqual(patient.stop_seconds, 120 + 15)
+        with self.assertRaisesRegex(Problem, "RETOUCH_DRAIN_SECS must be .*, not '2m'"):
+            services.worker_service(self.settings(RETOUCH_DRAIN_SECS="2m"), {}, runtime="")
+
+    def test_the_drain_is_that_of_the_worker_by_default(self):
+        source = (Path(services.__file__).parents[2] / "worker" / "src" / "config.rs").read_text()
+        self.assertIn(f'env = "RETOUCH_DRAIN_SECS", default_value_t = {services.DRAIN_SECONDS},', source)
 
     def test_with_keys_but_no_endpoint_images_go_to_aws(self):
         settings = self.settings(S3_ENDPOINT="", S3_ACCESS_KEY_ID="AKIA", S3_REGION="eu-central-1", S3_BUCKET="theirs")

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,9 +10,10 @@ import time
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 from common.console import Problem
-from devstack import processes, services
+from devstack import processes, services, supervisor
 from devstack.supervisor import Supervisor, stop_leftovers
 
 
@@ -74,6 +76,25 @@ class SupervisorTest(unittest.TestCase):
         service.ready = lambda: False
         with self.assertRaisesRegex(Problem, "(?s)exited with status 3 during startup.*no such model"):
             self.quietly(self.supervisor.start, [service])
+
+    def test_a_service_has_its_own_time_to_start(self):
+        service = self.service("import time; time.sleep(60)", start_seconds=0.1)
+        service.ready = lambda: False
+        with self.assertRaisesRegex(Problem, "did not become ready within 0.1 s"):
+            self.quietly(self.supervisor.start, [service])
+
+    def test_a_slow_start_says_what_it_waits_for(self):
+        service = self.service("import time; time.sleep(60)", start_work="loading its models")
+        ready_at = time.monotonic() + 0.5
+        service.ready = lambda: time.monotonic() > ready_at
+        with mock.patch.object(supervisor, "REMINDER_SECONDS", 0.1):
+            output = self.quietly(self.supervisor.start, [service])
+        reminder = rf"The thing is still loading its models \(0\.\d s; see tail -f {self.settings.logs}/thing\.log\)"
+        self.assertGreater(len(re.findall(reminder, output)), 1, output)
+
+    def test_a_supervisor_has_time_to_stop_every_service(self):
+        planned = [self.service("", stop_seconds=seconds) for seconds in (30, 615)]
+        self.assertGreater(supervisor.seconds_to_stop(planned), 645)
 
     def test_leftovers_are_stopped_other_processes_are_not(self):
         mine, foreign = (subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(2))
