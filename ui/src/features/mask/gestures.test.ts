@@ -179,6 +179,16 @@ describe('one pointer', () => {
     expect(committed).toEqual([{ kind: 'area', spans }]);
   });
 
+  test('a lasso takes away with the eraser end of a pen', () => {
+    isLasso = true;
+    const gestures = start();
+    gestures.press(pen(0, 0, 32));
+    gestures.move(pen(4, 0, 32));
+    gestures.move(pen(4, 2, 32));
+    gestures.release({ id: 9 });
+    expect(committed).toMatchObject([{ kind: 'area', erases: true }]);
+  });
+
   test('erases with the eraser, and with the eraser end of a pen', () => {
     kind = 'erase';
     const gestures = start();

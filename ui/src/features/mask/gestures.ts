@@ -120,6 +120,7 @@ function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
   function end() {
     begin();
     const mark = isLasso ? areaInside(stroke.points) : stroke;
+    if (mark?.kind === 'area' && isEraser) mark.erases = true;
     if (mark) commit(mark);
     setActiveStroke(null);
   }
