@@ -115,7 +115,9 @@ fn covers(part: &[String]) -> bool {
 
 /// Recognizes "use an AI fill", which tells how to remove.
 pub(super) fn names_a_tool(part: &[String]) -> bool {
-    let is_tool = |last: &String| ["fill", "tool", "brush", "inpainting"].contains(&last.as_str());
+    let is_tool = |last: &String| {
+        ["fill", "tool", "brush", "inpainting", "upscaler", "enhancer"].contains(&last.as_str())
+    };
     part[0] == "use" && part.last().is_some_and(is_tool)
 }
 

@@ -109,7 +109,9 @@ fn replaces(part: &[String]) -> bool {
             && !has(&["with", "for"])
     };
     LANGUAGES.iter().any(|language| contains(part, language.instead))
-        && !has(&["not", "don't", "dont", "never", "nicht", "nie", "pas", "nao"])
+        && !has(&[
+            "not", "don't", "dont", "never", "nothing", "nicht", "nichts", "nie", "pas", "nao",
+        ])
         && !is_other_request()
         && !fills(part)
 }

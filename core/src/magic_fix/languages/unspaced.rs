@@ -75,8 +75,20 @@ fn is_removal(request: Option<&Request>) -> bool {
 /// Recognizes "赤いドレスの女性" after a removal: a new thing and how it looks. Neither "左の人" nor "古い写真" is new, and "背景は自然に"
 /// names no thing.
 fn describes_a_thing(clause: &str) -> bool {
-    const NOT_NEW: [&str; 10] =
-        ["左", "右", "後ろ", "奥", "手前", "中央", "真ん中", "背景", "写真", "画像"];
+    const NOT_NEW: [&str; 12] = [
+        "この",
+        "その",
+        "左",
+        "右",
+        "後ろ",
+        "奥",
+        "手前",
+        "中央",
+        "真ん中",
+        "背景",
+        "写真",
+        "画像",
+    ];
     let is_hiragana = |c: char| ('\u{3040}'..='\u{309f}').contains(&c);
     clause.contains(['い', 'な', 'の', 'た'])
         && !clause.contains('は')
@@ -126,6 +138,7 @@ fn japanese_request(part: &str) -> Option<Request> {
         Act::Remove if is_about(JAPANESE.defects) => Object::Defect,
         Act::Remove if is_about(JAPANESE.flaws) => Object::Flaw,
         Act::Remove => Object::Thing,
+        Act::Add if is_about(&["色", "カラー", "コントラスト"]) => Object::Color,
         _ if has(part, JAPANESE.detail) => Object::Detail,
         // "自然の風景にして" wants a new thing.
         Act::Change if JAPANESE.natural.iter().any(|look| object.ends_with(look)) => {
@@ -241,6 +254,11 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         Act::Remove if has(thing, CHINESE.defects) && !is_blurred_thing(thing) => Object::Defect,
         Act::Remove if has(thing, CHINESE.flaws) => Object::Flaw,
         Act::Remove => Object::Thing,
+        Act::Add
+            if ["颜色", "色彩", "对比度", "亮度"].iter().any(|color| clause.ends_with(color)) =>
+        {
+            Object::Color
+        }
         Act::Change if CHINESE.natural.iter().any(|look| clause.ends_with(look)) => {
             Object::NaturalLook
         }

@@ -10,7 +10,7 @@ type Choice = fn(&Words) -> List;
 pub struct Words {
     /// Courtesies, greetings and adverbs, which are ignored at the beginning and the end of a clause.
     pub courtesy: List,
-    /// What introduces a request that is to be carried out: "make sure (to)".
+    /// Words that introduce a request: "make sure (to)".
     pub lead_ins: List,
     /// Words that join a second request to the first.
     pub joints: List,

@@ -295,6 +295,10 @@ fn a_painting_beside_an_enhancement_is_an_edit() {
         ("enhance the photo and add more contrast", Enhance),
         ("enhance the photo and give it a fresh look", Enhance),
         ("restore the photo and add color", Restore),
+        ("写真を修復して色を付けて", Restore),
+        ("修复照片，添加颜色", Restore),
+        ("restore the photo, replace nothing", Restore),
+        ("enhance the photo, use an AI upscaler", Enhance),
         ("enhance the photo instead", Enhance),
     ]);
 }
@@ -311,6 +315,7 @@ fn descriptions_remove_nothing() {
         ("no text", Remove),
         ("人を消して、赤いドレスの女性", Edit),
         ("人を消して、左の人", Remove),
+        ("人を消して、この人", Remove),
         ("人を消して、至急", Remove),
         ("人を消して、きれいな状態", Remove),
         ("車の削除をお願いします", Remove),
