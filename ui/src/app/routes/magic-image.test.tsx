@@ -394,13 +394,29 @@ describe('click to select', () => {
     await waitFor(async () => expect((await mask()).textContent).toBe('paint erased area erased area'));
   });
 
+  async function dragBox(change: { altKey?: boolean } = {}) {
+    const image = await surface();
+    const start = { pointerId: 1, clientX: 500, clientY: 300, button: 0, buttons: 1, ...change };
+    fireEvent.pointerDown(image, start);
+    fireEvent.pointerMove(image, { pointerId: 1, clientX: 700, clientY: 350, buttons: 1 });
+    fireEvent.pointerUp(image, { pointerId: 1, clientX: 700, clientY: 350 });
+  }
+
+  test('takes a box away, with Alt or by the button', async () => {
+    await ready();
+    await draw();
+    await tool();
+    await dragBox({ altKey: true });
+    await waitFor(async () => expect((await mask()).textContent).toBe('paint erased area'));
+    await userEvent.click(screen.getByRole('button', { name: 'Take away' }));
+    await dragBox();
+    await waitFor(async () => expect((await mask()).textContent).toBe('paint erased area erased area'));
+  });
+
   test('selects in a box that is dragged, within the image', async () => {
     const api = await ready();
     await tool();
-    const image = await surface();
-    fireEvent.pointerDown(image, { pointerId: 1, clientX: 500, clientY: 300, button: 0, buttons: 1 });
-    fireEvent.pointerMove(image, { pointerId: 1, clientX: 700, clientY: 350, buttons: 1 });
-    fireEvent.pointerUp(image, { pointerId: 1, clientX: 700, clientY: 350 });
+    await dragBox();
     await waitFor(() => expect(api.selections).toHaveLength(1));
     const box = { x: 1000, y: 600, width: 200, height: 100 };
     expect(api.selections).toEqual([{ positive: [], negative: [], box }]);

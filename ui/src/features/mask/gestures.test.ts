@@ -353,9 +353,13 @@ describe('the select tool', () => {
     gestures.release({ id: 1 });
     gestures.press({ ...pen(30, 40, 32), button: 5 });
     gestures.release({ id: 9 });
+    gestures.press(at(50, 60, { alt: true }));
+    gestures.move(at(70, 80));
+    gestures.release({ id: 1 });
     expect(picked).toEqual([
       { at: { x: 10, y: 20 }, takesAway: true },
       { at: { x: 30, y: 40 }, takesAway: true },
+      { box: { x: 50, y: 60, width: 20, height: 20 }, takesAway: true },
     ]);
   });
 
@@ -366,7 +370,7 @@ describe('the select tool', () => {
     expect(activeBox).toEqual({ x: 20, y: 10, width: 30, height: 50 });
     gestures.release({ id: 1 });
     expect(activeBox).toBeNull();
-    expect(picked).toEqual([{ box: { x: 20, y: 10, width: 30, height: 50 } }]);
+    expect(picked).toEqual([{ box: { x: 20, y: 10, width: 30, height: 50 }, takesAway: false }]);
   });
 
   test('picks nothing when a second finger starts a pinch, or the system takes the pointer away', () => {

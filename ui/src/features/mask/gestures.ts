@@ -35,7 +35,7 @@ export type DrawingBrush = {
 export type Box = Point & { width: number; height: number };
 
 /** The picked points or box, in pixels of the frame. */
-export type Picked = { at: Point; takesAway: boolean } | { box: Box };
+export type Picked = ({ at: Point } | { box: Box }) & { takesAway: boolean };
 
 /** Screen pixels between two points of a stroke; closer points are noise. */
 const MIN_STEP = 1.5;
@@ -63,7 +63,7 @@ export function createMaskGestures(surface: MaskSurface) {
   });
 }
 
-/** A click picks a point, a drag picks a box. With Alt or the eraser of a pen, a click takes away. */
+/** A click picks a point, a drag picks a box. With Alt or the eraser of a pen, it takes away. */
 function pick({ begin, setActiveBox, select }: MaskSurface, start: Pointer, isEraser: boolean): Drag {
   let box: Box | null = null;
   const stop = () => setActiveBox(null);
@@ -81,7 +81,7 @@ function pick({ begin, setActiveBox, select }: MaskSurface, start: Pointer, isEr
       begin();
       stop();
       const at = { x: start.x, y: start.y };
-      select(box ? { box } : { at, takesAway: isEraser || start.alt === true });
+      select({ ...(box ? { box } : { at }), takesAway: isEraser || start.alt === true });
     },
     cancel: stop,
     interrupt: stop,

@@ -51,16 +51,17 @@ export function useSelect(image: EditedPicture, control: ViewControl, mark: (are
   }
 
   function pick(picked: Picked) {
+    const takesAway = picked.takesAway !== useMaskStore.getState().takesAway;
     if ('box' in picked) {
       const box = boxIn(image, control, picked.box);
-      if (box) send({ clicks: { positive: [], negative: [], box } });
+      if (box) send({ clicks: { positive: [], negative: [], box }, erases: takesAway });
       return;
     }
     const at = pointIn(image, control, picked.at);
     if (!at) return;
     const step = current();
     const { positive, negative, ...rest } = step?.clicks ?? { positive: [], negative: [] };
-    if (picked.takesAway === useMaskStore.getState().takesAway) {
+    if (!takesAway) {
       send({ ...step, clicks: { ...rest, positive: [...positive, at], negative } });
     } else if (step) {
       send({ ...step, clicks: { ...rest, positive, negative: [...negative, at] } });
