@@ -1,5 +1,6 @@
 import { screen, within } from '@testing-library/react';
-import { describe, expect, test } from 'vitest';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, test, vi } from 'vitest';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
@@ -46,7 +47,23 @@ describe.each(pages)('$path', ({ path, title, facts }) => {
     const contents = within(await screen.findByRole('navigation', { name: 'Contents' }));
     const links = contents.getAllByRole('link');
     const sections = screen.getAllByRole('region');
-    expect(links.map((link) => link.getAttribute('href'))).toEqual(sections.map(({ id }) => `#${id}`));
+    expect(links.map((link) => link.getAttribute('href'))).toEqual(sections.map(({ id }) => `${path}#${id}`));
+  });
+
+  test('has a scroll position of its own for each section', async () => {
+    Element.prototype.scrollIntoView = vi.fn();
+    const { router } = renderApp(path);
+    const contents = within(await screen.findByRole('navigation', { name: 'Contents' }));
+    const keys = [router.state.location.key];
+    for (const link of contents.getAllByRole('link').slice(0, 2)) {
+      await userEvent.click(link);
+      keys.push(router.state.location.key);
+      const section = document.getElementById(router.state.location.hash.slice(1));
+      expect(vi.mocked(Element.prototype.scrollIntoView).mock.contexts.at(-1)).toBe(section);
+      // From there, Tab goes on.
+      expect(section).toHaveFocus();
+    }
+    expect(new Set(keys).size).toBe(3);
   });
 
   test('names the contact address if one is configured', async () => {

@@ -77,6 +77,15 @@ test('the drawer has all links, and returns the focus when Escape closes it', as
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
+test('the link to the content leaves the history alone, which knows the page to return to', async () => {
+  const { router } = renderApp('/login');
+  const before = router.state.location;
+  await userEvent.click(await screen.findByRole('link', { name: 'Skip to content' }));
+  expect(main()).toHaveFocus();
+  expect(window.location.hash).toBe('');
+  expect(router.state.location).toBe(before);
+});
+
 test('the Back button closes the drawer', async () => {
   const { router } = renderApp('/terms');
   await screen.findByRole('heading', { name: 'Terms of Service' });

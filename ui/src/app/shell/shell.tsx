@@ -36,8 +36,14 @@ export function Shell() {
 
   return (
     <div className="flex min-h-dvh flex-col">
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page. */}
       <a
         href="#content"
+        onClick={(event) => {
+          // A new entry of the history would lack the state of this one, such as the page to return to.
+          event.preventDefault();
+          main.current?.focus();
+        }}
         className="absolute top-2 left-2 z-50 -translate-y-20 rounded-md bg-surface px-4 py-2 font-semibold focus:translate-y-0 focus:shadow-overlay"
       >
         {t('Skip to content')}

@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
+import { Link, useLocation } from 'react-router';
 import { PageHeader } from '@/components/page-header';
 import { useLanguage } from '@/lib/language';
 import { t } from '@/lib/translate';
@@ -13,6 +14,13 @@ type LegalPageProps = { title: string; date: string; summary: string; sections: 
  */
 export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
   const { language } = useLanguage();
+  const location = useLocation();
+
+  // The router scrolls to the section. The next Tab starts there, too, as after a link of the browser.
+  useEffect(() => {
+    document.getElementById(location.hash.slice(1))?.focus({ preventScroll: true });
+  }, [location]);
+
   return (
     <div className="page py-8 md:py-12">
       <PageHeader title={title} text={<span lang="en">{date}</span>} />
@@ -24,13 +32,14 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
           <ol className="mt-2 text-sm" lang="en">
             {sections.map((section, index) => (
               <li key={section.id}>
-                <a
-                  href={`#${section.id}`}
+                {/* A plain link makes an entry of the history that the router cannot tell from others. */}
+                <Link
+                  to={{ hash: section.id }}
                   className="flex min-h-8 thumb:min-h-11 items-center gap-3 rounded-sm text-soft underline-offset-4 hover:text-ink hover:underline"
                 >
                   <span className="w-5 shrink-0 tabular-nums">{index + 1}</span>
                   {section.title}
-                </a>
+                </Link>
               </li>
             ))}
           </ol>
@@ -46,6 +55,7 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
             <section
               key={section.id}
               id={section.id}
+              tabIndex={-1}
               aria-labelledby={`${section.id}-title`}
               className="mt-10"
             >
