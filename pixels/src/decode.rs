@@ -62,7 +62,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     let header = Header::read(bytes, limits)?;
     let Header { format, width, height, orientation, .. } = header;
     let has_small_profile = header.profile_bytes <= icc::MAX_PROFILE_BYTES;
-    let Planes { rgb, alpha, gray, icc, primaries } = match format {
+    let Planes { rgb, alpha, gray, icc, stated } = match format {
         FileFormat::Png => png_rows::read(bytes).map_err(|error| png_error(&error)),
         FileFormat::Jpeg => read(JpegDecoder::new(Cursor::new(bytes)), has_small_profile, &header),
         FileFormat::WebP => {
@@ -75,7 +75,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     let space = if gray { *b"GRAY" } else { *b"RGB " };
     let icc = icc.filter(|profile| icc::describes(profile, space));
     let keeps_profile = has_small_profile && (format != FileFormat::Png || icc.is_some());
-    let icc = icc.or_else(|| icc::of_primaries(primaries.filter(|_| !gray)?));
+    let icc = icc.or(stated);
 
     let rgb = upright::<3>(rgb, width, height, orientation);
     let alpha = alpha.map(|alpha| upright::<1>(alpha, width, height, orientation));
@@ -120,7 +120,7 @@ fn read<D: ImageDecoder>(
     let icc = if has_profile { decoder.icc_profile().ok().flatten() } else { None };
     let image = DynamicImage::from_decoder(decoder).map_err(|error| pixel_error(&error))?;
     let (rgb, alpha) = planes(image);
-    Ok(Planes { rgb, alpha, gray, icc, primaries: None })
+    Ok(Planes { rgb, alpha, gray, icc, stated: None })
 }
 
 fn planes(image: DynamicImage) -> (Vec<u8>, Option<Vec<u8>>) {

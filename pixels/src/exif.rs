@@ -1,4 +1,4 @@
-//! Keeps the EXIF metadata of a photo (EXIF 2.32, TIFF 6.0) on request: time, place, camera, author.
+//! Keeps the EXIF metadata of a photo (EXIF 2.32, TIFF 6.0) on request: time, GPS location, camera, author.
 //!
 //! The block is changed in place, because makers' notes refer to places in it. It loses what would be wrong in another
 //! file: the orientation, which is applied to the pixels, and the thumbnail, which shows the original. Sizes are
@@ -14,12 +14,12 @@ use crate::decode::exif_block::{PREFIX, without_prefix};
 use crate::decode::{self, FileFormat, Header};
 use crate::{Limits, PixelError};
 
-/// The longest block, in bytes: a segment of a JPEG has two bytes for its length, and the block a prefix of six.
+/// Maximum length of a block, in bytes: a JPEG segment has two bytes for its length, and the block has a prefix of six.
 const MAX_BYTES: usize = u16::MAX as usize - 2 - PREFIX.len();
-/// The longest block that is read, in bytes. It may be longer than [`MAX_BYTES`] before it loses its thumbnail. The limit
-/// keeps the memory for it out of the budget, because a PNG or WebP may have a block as large as the file.
+/// Maximum length of a block that is read, in bytes. It may be longer than [`MAX_BYTES`] before it loses its thumbnail.
+/// The limit keeps the memory for it out of the budget, because a PNG or WebP may have a block as large as the file.
 const MAX_READ_BYTES: usize = 1 << 20;
-/// The most pieces of a thumbnail. Cameras write one, others a strip per few rows.
+/// Maximum number of pieces of a thumbnail. Cameras write one, other programs a strip per few rows.
 const MAX_PIECES: usize = 4096;
 
 const IMAGE_WIDTH: u16 = 0x0100;
@@ -39,7 +39,7 @@ const LONG: u16 = 4;
 const WEBP_EXIF: u8 = 0x08;
 const WEBP_ALPHA: u8 = 0x10;
 
-/// The EXIF metadata of a photo, without the turn and the thumbnail.
+/// The EXIF metadata of a photo, without the orientation and the thumbnail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exif {
     block: Vec<u8>,
@@ -47,7 +47,7 @@ pub struct Exif {
 }
 
 impl Exif {
-    /// Reads the block of a PNG, JPEG or WebP; `None` if it has none, or one that is damaged or too large to keep.
+    /// Reads the block of a PNG, JPEG or WebP; `None` if it has none, or a block that is damaged or too large to keep.
     pub fn of(file: &[u8]) -> Option<Self> {
         Self::parse(decode::exif(file)?)
     }
@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// A block as a phone writes it: a turn, its size, a place, and a thumbnail at the end.
+    /// A block as a phone writes it: orientation, sizes, a GPS location, and a thumbnail at the end.
     fn block(is_little: bool) -> Vec<u8> {
         let short = |value: u16| if is_little { value.to_le_bytes() } else { value.to_be_bytes() };
         let long = |value: u32| if is_little { value.to_le_bytes() } else { value.to_be_bytes() };
@@ -284,7 +284,7 @@ mod tests {
         };
         let mut block = if is_little { b"II*\0".to_vec() } else { b"MM\0*".to_vec() };
         block.extend(long(8));
-        // At 8: a turn, the size within the directory at 50, the place within that at 80.
+        // At 8: the orientation. The sizes are in the directory at 50, the GPS location in the directory at 80.
         block.extend(short(3));
         block.extend(entry(ORIENTATION, SHORT, 6));
         block.extend(entry(EXIF_DIRECTORY, LONG, 50));
@@ -332,7 +332,7 @@ mod tests {
                 let found = Exif::of(&written).expect("it reads what it wrote");
                 let size = (value(&found, 50, PIXEL_WIDTH), value(&found, 50, PIXEL_HEIGHT));
                 assert_eq!(size, (31, 17), "{format:?}");
-                assert_eq!(value(&found, 80, 0x0001), 0x4e, "the place stays");
+                assert_eq!(value(&found, 80, 0x0001), 0x4e, "the GPS location stays");
                 // Another decoder finds it too, and the pixels are as they were.
                 let decoded = image::load_from_memory(&written).unwrap();
                 assert_eq!((decoded.width(), decoded.height()), (31, 17));
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn an_uncompressed_thumbnail_is_cleared_too() {
         for (count, starts, lengths) in [(1, 74, 5), (2, 74, 82)] {
-            // At 8: a turn. At 26: the strips of the thumbnail; several have tables at 74 and 82.
+            // At 8: the orientation. At 26: the strips of the thumbnail; several have tables at 74 and 82.
             let mut block = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0".to_vec();
             block.extend(26_u32.to_le_bytes());
             block.extend(2_u16.to_le_bytes());

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use moxcms::{
-    CicpColorPrimaries, CicpProfile, ColorProfile, MatrixCoefficients, TransferCharacteristics,
+    Chromaticity, CicpColorPrimaries, CicpProfile, ColorPrimaries, ColorProfile,
+    MatrixCoefficients, TransferCharacteristics, XyY, curve_from_gamma,
 };
 
 /// Maximum size of a kept profile, in bytes. Display profiles take kilobytes, printer profiles up to half of this; a
@@ -56,6 +57,55 @@ pub fn of_primaries(primaries: u8) -> Option<Vec<u8>> {
     profile.encode().ok()
 }
 
+/// The encoding exponent of displays that a PNG of sRGB states.
+const SRGB_GAMMA: f32 = 0.45455;
+
+/// The chromaticities (x, y) of sRGB: of white, red, green, and blue.
+const SRGB_CHROMATICITIES: [(f32, f32); 4] =
+    [(0.3127, 0.329), (0.64, 0.33), (0.3, 0.6), (0.15, 0.06)];
+
+/// Returns the profile of samples whose file states an encoding exponent (`gAMA` of a PNG, 0.45455 for sRGB) and perhaps
+/// the chromaticities of white, red, green, and blue (`cHRM`); otherwise those of sRGB. `None` if they look like sRGB, or
+/// make no sense.
+pub fn of_gamma(
+    exponent: f32,
+    chromaticities: Option<[(f32, f32); 4]>,
+    is_gray: bool,
+) -> Option<Vec<u8>> {
+    let chromaticities = chromaticities.unwrap_or(SRGB_CHROMATICITIES);
+    let both = chromaticities.iter().zip(SRGB_CHROMATICITIES);
+    let is_narrow = both.into_iter().all(|((x, y), (other_x, other_y))| {
+        (x - other_x).abs() < 0.005 && (y - other_y).abs() < 0.005
+    });
+    // libpng, too, takes exponents within 5 % for equal.
+    let is_srgb = (exponent / SRGB_GAMMA - 1.0).abs() < 0.05 && (is_narrow || is_gray);
+    if is_srgb || !(0.2..=2.0).contains(&exponent) {
+        return None;
+    }
+    if is_gray {
+        return ColorProfile::new_gray_with_gamma(1.0 / exponent).encode().ok();
+    }
+    let [white, red, green, blue] = chromaticities;
+    let area = (green.0 - red.0) * (blue.1 - red.1) - (green.1 - red.1) * (blue.0 - red.0);
+    if area.abs() < 0.01 || chromaticities.iter().any(|(_, y)| *y < 0.01) {
+        return None;
+    }
+    let at = |(x, y): (f32, f32)| Chromaticity::new(x, y);
+    let mut profile = ColorProfile::new_srgb();
+    // Code points would overrule the numbers.
+    profile.cicp = None;
+    profile.description = None;
+    profile.update_rgb_colorimetry(
+        XyY::new(f64::from(white.0), f64::from(white.1), 1.0),
+        ColorPrimaries { red: at(red), green: at(green), blue: at(blue) },
+    );
+    let curve = curve_from_gamma(1.0 / exponent);
+    profile.red_trc = Some(curve.clone());
+    profile.green_trc = Some(curve.clone());
+    profile.blue_trc = Some(curve);
+    profile.encode().ok()
+}
+
 /// Returns the profile of RGB samples for a profile of RGB or gray samples: itself, or one under which equal R, G and B look
 /// as the gray sample did. `None` if the profile is of another color space, or states no curve for gray.
 pub fn of_rgb(profile: &[u8]) -> Option<Cow<'_, [u8]>> {
@@ -90,6 +140,45 @@ mod tests {
         let profile = ColorProfile::new_gray_with_gamma(exponent);
         assert_eq!(profile.color_space, DataColorSpace::Gray);
         profile.encode().expect("it encodes")
+    }
+
+    /// Returns how R, G, B in a profile look on a screen of sRGB.
+    fn seen(profile: &[u8], samples: [u8; 3]) -> [u8; 3] {
+        let profile = ColorProfile::new_from_slice(profile).expect("it reads");
+        let (screen, options) = (ColorProfile::new_srgb(), TransformOptions::default());
+        let transform = profile
+            .create_transform_8bit(Layout::Rgb, &screen, Layout::Rgb, options)
+            .expect("it works");
+        let mut out = [0; 3];
+        transform.transform(&samples, &mut out).expect("the lengths fit");
+        out
+    }
+
+    #[test]
+    fn an_exponent_and_chromaticities_become_a_profile_unless_they_are_those_of_srgb() {
+        let rounded = SRGB_CHROMATICITIES.map(|(x, y)| (x + 0.001, y - 0.001));
+        for chromaticities in [None, Some(SRGB_CHROMATICITIES), Some(rounded)] {
+            assert_eq!(of_gamma(0.4545, chromaticities, false), None);
+        }
+        assert_eq!(of_gamma(0.4545, None, true), None);
+        let linear = of_gamma(1.0, None, false).expect("a profile");
+        assert!(describes(&linear, *b"RGB "));
+        let [level, ..] = seen(&linear, [55; 3]);
+        assert!(level.abs_diff(128) <= 2, "a linear 55 is the middle of sRGB, not {level}");
+        assert!(describes(&of_gamma(1.0, None, true).expect("a profile"), *b"GRAY"));
+
+        let adobe = [(0.3127, 0.329), (0.64, 0.33), (0.21, 0.71), (0.15, 0.06)];
+        let wide = of_gamma(0.4545, Some(adobe), false).expect("a profile");
+        let [red, green, _] = seen(&wide, [120, 200, 120]);
+        assert!(red < 70 && green.abs_diff(200) < 8, "{red} {green}: green is deeper");
+        let [red, green, blue] = seen(&wide, [200; 3]);
+        assert!(red.abs_diff(green) <= 1 && green.abs_diff(blue) <= 1, "gray stays gray");
+
+        let flat = [(0.3127, 0.329); 4];
+        let zero = [(0.0, 0.0); 4];
+        for (exponent, chromaticities) in [(1.0, flat), (1.0, zero), (0.0, adobe), (90.0, adobe)] {
+            assert_eq!(of_gamma(exponent, Some(chromaticities), false), None);
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::io::Cursor;
 
 use png::{
-    BitDepth, ColorType, Decoder, DecodingError, InterlaceInfo, Transformations,
+    BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, ScaledFloat, Transformations,
     expand_interlaced_row,
 };
 
-use crate::icc::MAX_PROFILE_BYTES;
+use crate::icc::{self, MAX_PROFILE_BYTES};
 
 /// The memory for chunks before the pixels, in bytes: a profile, compressed and inflated, and EXIF data.
 const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
@@ -23,9 +23,10 @@ pub(super) struct Planes {
     /// Alpha of every pixel; `None` if the file has no transparency.
     pub alpha: Option<Vec<u8>>,
     pub gray: bool,
+    /// The embedded profile, unchecked.
     pub icc: Option<Vec<u8>>,
-    /// The color primaries (ITU-T H.273) that the file gives in numbers, unless it is of high dynamic range.
-    pub primaries: Option<u8>,
+    /// A profile for what the file states in numbers, unless it is of high dynamic range or like sRGB.
+    pub stated: Option<Vec<u8>>,
 }
 
 /// Reads all rows.
@@ -40,8 +41,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     let mut reader = decoder.read_info()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
     let icc = reader.info().icc_profile.as_ref().map(|profile| profile.to_vec());
-    let numbers = reader.info().coding_independent_code_points;
-    let numbers = numbers.filter(|numbers| !matches!(numbers.transfer_function, PQ | HLG));
+    let stated = stated_profile(reader.info());
     let (color, depth) = reader.output_color_type();
     let mut rgb = vec![0; width * height * 3];
     let mut alpha = color_has_alpha(color).then(|| vec![0; width * height]);
@@ -76,8 +76,22 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
         }
     }
     let gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    let primaries = numbers.map(|numbers| numbers.color_primaries);
-    Ok(Planes { rgb, alpha, gray, icc, primaries })
+    Ok(Planes { rgb, alpha, gray, icc, stated })
+}
+
+/// Returns a profile for what a file states in numbers. `cICP` counts before `sRGB`, and that before `gAMA` and `cHRM`.
+fn stated_profile(info: &Info<'_>) -> Option<Vec<u8>> {
+    let is_gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    if let Some(points) = info.coding_independent_code_points {
+        let is_plain = !is_gray && !matches!(points.transfer_function, PQ | HLG);
+        return is_plain.then(|| icc::of_primaries(points.color_primaries))?;
+    }
+    let exponent = info.gama_chunk.filter(|_| info.srgb.is_none())?;
+    let point = |(x, y): (ScaledFloat, ScaledFloat)| (x.into_value(), y.into_value());
+    let chromaticities = info.chrm_chunk.map(|stated| {
+        [point(stated.white), point(stated.red), point(stated.green), point(stated.blue)]
+    });
+    icc::of_gamma(exponent.into_value(), chromaticities, is_gray)
 }
 
 const fn color_has_alpha(color: ColorType) -> bool {

@@ -72,6 +72,8 @@ fn kept_of_segment(marker: u8, contents: &[u8], keeps_profile: bool) -> Option<C
         APP0 if contents.starts_with(b"JFIF\0") => {
             Some([contents.get(..12)?, &[0, 0]].concat().into())
         }
+        // A frame of Motion JPEG may lack Huffman tables. Decoders then use those of the standard.
+        APP0 if contents.starts_with(b"AVI1\0") => Some((&b"AVI1\0\0\0\0\0\0\0\0\0\0"[..]).into()),
         APP2 if keeps_profile && contents.starts_with(b"ICC_PROFILE\0") => Some(contents.into()),
         // The color transform (ITU-T T.872, 6.5.3), which CMYK needs.
         APP14 if contents.starts_with(b"Adobe") => Some(contents.get(..12)?.into()),

@@ -109,20 +109,45 @@ fn the_orientation_is_found_behind_a_prefix_and_after_the_pixels() {
     }
 }
 
+/// Returns the profile of a PNG with these chunks.
+fn profile_of(chunks: &[(&[u8; 4], &[u8])]) -> Option<Vec<u8>> {
+    let png = encoded(&upright().into(), ImageFormat::Png);
+    let mut png = img_parts::png::Png::from_bytes(png.into()).expect("it is a PNG");
+    for (name, data) in chunks {
+        let chunk = img_parts::png::PngChunk::new(**name, data.to_vec().into());
+        png.chunks_mut().insert(1, chunk);
+    }
+    read(&png.encoder().bytes()).icc
+}
+
 #[test]
 fn a_wide_gamut_given_in_numbers_becomes_a_profile() {
-    let with = |numbers: [u8; 4]| {
-        let png = encoded(&upright().into(), ImageFormat::Png);
-        let mut png = img_parts::png::Png::from_bytes(png.into()).expect("it is a PNG");
-        let chunk = img_parts::png::PngChunk::new(*b"cICP", numbers.to_vec().into());
-        png.chunks_mut().insert(1, chunk);
-        read(&png.encoder().bytes()).icc
-    };
+    let with = |numbers: [u8; 4]| profile_of(&[(b"cICP", &numbers)]);
     for (primaries, name) in [(12, "Display P3"), (9, "BT.2020")] {
         let icc = with([primaries, 13, 0, 1]).expect(name);
         assert_eq!((&icc[16..20], &icc[36..40]), (&b"RGB "[..], &b"acsp"[..]), "{name}");
     }
     assert_eq!(with([1, 13, 0, 1]), None, "sRGB needs none");
+}
+
+#[test]
+fn a_gamma_and_chromaticities_become_a_profile() {
+    let chromaticities = |green: (u32, u32)| {
+        let all = [31_270, 32_900, 64_000, 33_000, green.0, green.1, 15_000, 6_000_u32];
+        all.map(u32::to_be_bytes).concat()
+    };
+    let (narrow, wide) = (chromaticities((30_000, 60_000)), chromaticities((21_000, 71_000)));
+    let (display, linear) = (45_455_u32.to_be_bytes(), 100_000_u32.to_be_bytes());
+    assert_eq!(profile_of(&[(b"gAMA", &display), (b"cHRM", &narrow)]), None, "sRGB needs none");
+    for chunks in [
+        &[(b"gAMA", &linear[..])][..],
+        &[(b"gAMA", &display), (b"cHRM", &wide)],
+        &[(b"gAMA", &linear), (b"cHRM", &narrow)],
+    ] {
+        assert_eq!(profile_of(chunks).expect("a profile")[16..20], *b"RGB ");
+    }
+    let overruled = [(b"gAMA", &linear[..]), (b"sRGB", &[0])];
+    assert_eq!(profile_of(&overruled), None, "sRGB counts first");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use image::{DynamicImage, ImageEncoder, Rgb, RgbImage};
 use img_parts::jpeg::Jpeg;
 use img_parts::png::{Png, PngChunk};
 use img_parts::{ImageEXIF, ImageICC};
-use retouch_pixels::decode::Foreign;
+use retouch_pixels::decode::{Foreign, decode};
 use retouch_pixels::upload::{self, Upload};
 use retouch_pixels::{Limits, PixelError};
 
@@ -204,6 +204,27 @@ fn a_jpeg_keeps_only_what_the_segments_of_its_standards_say() {
         assert_eq!(stored.windows(2).filter(|pair| pair == marker).count(), 1, "{marker:?}");
     }
     image::load_from_memory(&stored).unwrap();
+}
+
+#[test]
+fn a_frame_of_motion_jpeg_without_huffman_tables_still_opens() {
+    let file = jpeg(1, None);
+    let mut frame = file[..2].to_vec();
+    frame.extend(b"\xff\xe0\0\x10AVI1\0 a face!!");
+    let mut at = 2;
+    // The encoder writes the tables of the standard, which the decoder has.
+    while file[at + 1] != 0xda {
+        let length = 2 + usize::from(u16::from_be_bytes([file[at + 2], file[at + 3]]));
+        if file[at + 1] != 0xc4 {
+            frame.extend(&file[at..at + length]);
+        }
+        at += length;
+    }
+    frame.extend(&file[at..]);
+    let stored = prepare(&frame.clone().into()).unwrap().bytes;
+    assert!(!contains(&stored, b"face") && stored.len() < frame.len());
+    let decoded = |bytes: &[u8]| decode(bytes, &Limits::default()).unwrap();
+    assert!(decoded(&stored) == decoded(&file));
 }
 
 #[test]

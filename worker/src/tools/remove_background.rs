@@ -16,7 +16,7 @@ use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::icc;
 use retouch_pixels::result;
 
-/// A cutout counts as empty if fewer than one in this many pixels is at least half opaque. In a picture of 12
+/// A cutout counts as empty if fewer than one in this many pixels is visible and kept by half or more. In a picture of 12
 /// megapixels, the limit is a square of 35 pixels a side.
 const PIXELS_PER_SUBJECT: usize = 10_000;
 
@@ -26,15 +26,19 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 24
 }
 
-/// Returns how many pixels of a cutout are half opaque or more. `own` is the alpha of the picture.
+/// The least alpha of a visible pixel. `retouch_pixels::cutout` arranges subjects by the same.
+const LEAST_VISIBLE: u8 = 5;
+
+/// Returns how many visible pixels the net keeps at least half. `own` is the alpha of the picture: what is faint there may
+/// be faint in the cutout.
 fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
-    let is_half = |share: u32| share >= 128 * 255;
+    let is_kept = |alpha: u8| alpha >= 128;
     match own {
         Some(own) => {
-            let both = alpha.iter().zip(own).map(|(a, b)| u32::from(*a) * u32::from(*b));
-            both.filter(|share| is_half(*share)).count()
+            let both = alpha.iter().zip(own);
+            both.filter(|(alpha, own)| is_kept(**alpha) && **own >= LEAST_VISIBLE).count()
         }
-        None => alpha.iter().filter(|alpha| is_half(u32::from(**alpha) * 255)).count(),
+        None => alpha.iter().filter(|alpha| is_kept(**alpha)).count(),
     }
 }
 
@@ -98,4 +102,15 @@ pub async fn remove_background(
         })
         .await?;
     Ok((png, Made { copies, size, stages: steps.times }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_faint_picture_has_a_subject_and_a_transparent_one_has_none() {
+        assert_eq!(visible(&[255, 128, 127, 0], None), 2);
+        assert_eq!(visible(&[255, 200, 255, 255], Some(&[102, 60, 4, 0])), 2);
+    }
 }
