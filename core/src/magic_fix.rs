@@ -30,7 +30,7 @@ pub use reach::{Reach, is_mask_exact_by_default};
 
 use retouch_catalog::FixMode;
 
-/// The longest prompt, in characters.
+/// Maximum length of a prompt, in characters.
 pub const MAX_PROMPT_LENGTH: usize = 500;
 
 /// Why a prompt was rejected.

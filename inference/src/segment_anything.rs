@@ -1,4 +1,4 @@
-//! Segments what somebody points at, with a model of the Segment Anything family (Kirillov et al., "Segment Anything",
+//! Segments the object at a click, with a model of the Segment Anything family (Kirillov et al., "Segment Anything",
 //! 2023; Ravi et al., "SAM 2: Segment Anything in Images and Videos", 2024): an encoder runs once per picture, and a
 //! small decoder for each click.
 
@@ -35,7 +35,7 @@ pub struct SegmentAnything {
     scores: Port,
 }
 
-/// What the encoder found in a picture, for any number of clicks.
+/// The encoder's features of a picture, for any number of clicks.
 #[derive(Debug)]
 pub struct Features(Vec<ArrayD<f32>>);
 
@@ -46,7 +46,7 @@ impl Features {
     }
 }
 
-/// What somebody points at, in pixels of the encoder's input: x and y from the left and the top.
+/// The clicks, in pixels of the encoder's input: x and y from the left and the top.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     /// Points of the object.
@@ -86,7 +86,7 @@ impl SegmentAnything {
         for port in decoder.inputs() {
             if let Element::Other(name) = &port.element {
                 reasons.push(format!(
-                    "decoder: input {:?} is {name}; accepted are floats and integers: export it so",
+                    "decoder: input {:?} is {name}; export the model with floats or integers there",
                     port.name
                 ));
             }
@@ -262,7 +262,7 @@ impl DecoderPorts {
     }
 }
 
-/// Returns the encoder's input, if it is the one that the manifest describes.
+/// Returns the encoder's input, if it matches the manifest.
 fn check_picture(encoder: &Net, input: &PictureInput) -> Result<Port, String> {
     let [port] = encoder.inputs() else {
         return Err(format!(
@@ -277,7 +277,10 @@ fn check_picture(encoder: &Net, input: &PictureInput) -> Result<Port, String> {
         ));
     }
     if !port.element.is_float() {
-        return Err(format!("encoder: input {:?} must hold floats: export it so", port.name));
+        return Err(format!(
+            "encoder: input {:?} must hold floats: export the model with a float input",
+            port.name
+        ));
     }
     let sizes = [1, 3, u64::from(input.height), u64::from(input.width)];
     let expected = input.layout.arrange(sizes.map(Some));

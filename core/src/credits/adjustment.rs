@@ -37,7 +37,7 @@ pub enum AdjustError {
     #[error("this account does not exist or was deleted")]
     NoSuchUser,
     /// The balance less the holds is smaller than the amount to take away.
-    #[error("only {available} credits can be taken away; holds for jobs cannot be taken")]
+    #[error("only {available} credits can be removed; credits held for jobs cannot")]
     Held {
         /// The balance less the holds, in credits.
         available: i32,

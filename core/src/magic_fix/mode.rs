@@ -13,10 +13,10 @@ pub(super) enum Act {
     Change,
 }
 
-/// What a verb is about.
+/// The object of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
-    /// Anything that is none of the others.
+    /// Any other thing.
     Thing,
     /// Damage, such as scratches, that is removed.
     Damage,

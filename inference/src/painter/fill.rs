@@ -109,7 +109,8 @@ fn wrong_sides(shape: &[Option<u64>], Canvas { side, fit, .. }: Canvas) -> Optio
             })
         }
         _ => Some(format!(
-            "its sides are {}, but must be equal or both open: export the model so",
+            "its sides are {}, but must be equal or both open: export the model with square or dynamic height and \
+             width",
             shape_text(&shape[2..])
         )),
     }

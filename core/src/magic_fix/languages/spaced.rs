@@ -23,7 +23,7 @@ const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
 const DESCRIBES: [&str; 11] =
     ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
 
-/// A verb and the words of its request, with those of the parts that follow.
+/// A verb and the words of its request, including the words of the following parts.
 struct Phrase {
     verb: Verb,
     words: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
         match verb_of(text, part, follows_without, parts.len() == 1) {
             // "A beach, clear sky, no people" is a description.
             Some(verb) if requests.is_empty() && describes(&verb, part, at) => break,
-            // What comes before an infinitive belongs to it.
+            // The words before an infinitive belong to it.
             Some(verb) if verb.is_last => {
                 let words = [std::mem::take(&mut before), part.to_vec()].concat();
                 requests.push(Phrase::new(verb, words));

@@ -266,7 +266,7 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     };
     let mut requests = vec![Request { act, object }];
     let after = clause.split_once(verb).map_or("", |(_, after)| after);
-    // The removed thing stands before the verb, or between it and what follows: "去掉变色的镜片" is one removal.
+    // The removed thing comes before the verb, or between the verb and the rest: "去掉变色的镜片" is one removal.
     let follows = !clause.starts_with(verb) || !after.starts_with(['变', '换']);
     if act == Act::Remove && adds(after) {
         requests.push(Request { act: Act::Add, object: added });

@@ -1,4 +1,4 @@
-//! The contract step of a net: its inputs and outputs are those of the manifest.
+//! The contract step of a net: its inputs and outputs match the manifest.
 
 use crate::manifest::{NetTask, Segmentation, Upscale};
 use crate::onnx::Ports;
@@ -9,7 +9,7 @@ use crate::tensor::{Element, Format, Layout};
 /// Sizes of batch, channels, height and width; `None` where any size must be possible.
 type Sizes = [Option<u64>; 4];
 
-/// What the manifest expects of a tensor.
+/// The manifest's expectations of a tensor.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     /// "input" or "output", which is also the manifest's section.
@@ -156,7 +156,7 @@ fn advice(found: &[Option<u64>], expected: Expected<'_>, task: NetTask<'_>) -> S
                 (true, _) => "4 axes, or 3 for output.layout = \"nhw\"",
                 (false, _) => "4 axes",
             };
-            return format!("accepted are {axes}: export the model so");
+            return format!("export the model with {axes}");
         }
     };
     if batch.is_some_and(|batch| batch != 1) {
@@ -173,7 +173,7 @@ fn advice(found: &[Option<u64>], expected: Expected<'_>, task: NetTask<'_>) -> S
         };
     }
     let (Some(height), Some(width)) = (height, width) else {
-        return format!("both sides must be fixed or both open: export the {kind} so");
+        return format!("export the {kind} with both sides fixed or both dynamic");
     };
     match task {
         NetTask::Segmentation(_) => {
@@ -190,7 +190,7 @@ fn advice(found: &[Option<u64>], expected: Expected<'_>, task: NetTask<'_>) -> S
             (Some(_), Some(_)) => {
                 "it must be upscale.scale times as wide and high as the input".to_owned()
             }
-            _ => "its sides must be open, or those of the input fixed too: export the model so"
+            _ => "export the model with dynamic height and width, or with a fixed input size too"
                 .to_owned(),
         },
     }
