@@ -1,8 +1,8 @@
 """Keeps compiled dependencies from one clone to the next, as the workflow on GitHub does.
 
 Off unless RETOUCH_COMPILED names a folder. Cargo itself decides whether it can use an artifact: the name of each contains a
-hash of the compiler, the profile, the features and the version. Our own crates are always compiled, but for one: `resample`
-contains little more than a dependency, which takes two minutes to compile there.
+hash of the compiler, the profile, the features and the version. Our own crates are always compiled, except
+`resample`, which contains little more than a dependency that takes two minutes to compile.
 """
 
 import fcntl

@@ -1,6 +1,6 @@
 """Measures prose: which lines of comments, docs and messages read like a word-for-word translation.
 
-`python3 -m checks.prose [--all] [PATH …]` prints the share of suspicious lines per room. No pattern proves prose good: the
+`python3 -m checks.prose [--all] [PATH …]` prints the share of suspicious lines per folder. No pattern proves prose good: the
 measure only keeps known faults from coming back. It reads comments, docstrings, Markdown and messages (string literals
 of five words or more); it does not read code, tables of data, or the product's fixed texts.
 """

@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 /// The pause before renewals that failed are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// The longest time between the answer to a claim and [`Leases::hold`].
+/// Maximum time between the answer to a claim and [`Leases::hold`].
 const CLAIM_MARGIN: Duration = Duration::from_secs(1);
 
-/// Returns how long a claim may take. [`CLAIM_MARGIN`] later, this process holds the job or will never know of it. A lease of
-/// at least 6 s then lasts long enough to return the job to the queue.
+/// Returns how long a claim may take. After another [`CLAIM_MARGIN`], this process either holds the job or has lost the
+/// answer. A lease of at least 6 s then lasts long enough to return the job to the queue.
 pub fn claim_timeout(lease: Duration) -> Duration {
     (lease / 3).clamp(Duration::from_secs(2), db::CALL_TIMEOUT)
 }
@@ -131,7 +131,7 @@ impl Leases {
                     }
                 }
                 if let Err(error) = db::within_time(patience, workers::sign_off(&pool, id)).await {
-                    tracing::warn!(%error, "Cannot sign off this worker");
+                    tracing::warn!(%error, "Cannot mark this worker as stopped");
                 }
             });
         };
