@@ -31,6 +31,23 @@ test('waits as long as it takes for the identity provider', async () => {
   expect(onPause).toHaveBeenCalledWith('server');
 });
 
+test('waits for the network, and not for the identity provider, while the browser is offline', async () => {
+  const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  const unreachable = async () => {
+    throw new ProviderUnavailable('Failed to fetch');
+  };
+  const call = vi.fn(async () => 'sent').mockImplementationOnce(unreachable);
+  const onPause = vi.fn();
+  const sent = withRetries(new AbortController().signal, onPause, call);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(onPause).toHaveBeenCalledExactlyOnceWith('network');
+  expect(call).toHaveBeenCalledOnce();
+  onLine.mockReturnValue(true);
+  window.dispatchEvent(new Event('online'));
+  expect(await sent).toBe('sent');
+  onLine.mockRestore();
+});
+
 test('repeats a call whose answer did not come in time', async () => {
   const late = async () => {
     throw new DOMException('Signal timed out', 'TimeoutError');

@@ -28,14 +28,14 @@ export async function withRetries<T>(
       if (isProblem(error, 429) || isProblem(error, 503)) {
         onPause('server');
         await pause((error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS) * 1_000, signal);
+      } else if ((isLoss(error) || error instanceof ProviderUnavailable) && !navigator.onLine) {
+        onPause('network');
+        await untilOnline(signal);
       } else if (error instanceof ProviderUnavailable) {
         // The call was not sent, and the next one would not be either: wait.
         onPause('server');
         await pause(backoffMs(error, renewals), signal);
         renewals += 1;
-      } else if (isLoss(error) && !navigator.onLine) {
-        onPause('network');
-        await untilOnline(signal);
       } else if (isLoss(error) && losses < MAX_LOSSES) {
         onPause('network');
         await pause(backoffMs(error, losses), signal);

@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-store';
 import { removeBackground } from '@/features/catalog/remove-background';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
@@ -9,6 +9,7 @@ import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { storeSession } from '@/testing/session';
 
 // jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
@@ -96,6 +97,40 @@ describe('a batch without a network', () => {
     expect(await screen.findByText('3 of 3 done')).toBeVisible();
     expect(runs(api)).toHaveLength(3);
     expect(new Set(api.idempotencyKeys).size).toBe(3);
+  });
+
+  test('waits for the network if the token has expired as well, and knows that nothing was sent', async () => {
+    const api = new MockApi();
+    storeSession(api.config.identity, { refresh_token: 'refresh' });
+    renderApp('/remove-background', { api });
+    server.use(
+      http.get('http://identity.test/.well-known/openid-configuration', () => {
+        if (!navigator.onLine) return HttpResponse.error();
+        const issuer = 'http://identity.test';
+        return HttpResponse.json({ issuer, token_endpoint: `${issuer}/token` });
+      }),
+      http.post('http://identity.test/token', () =>
+        HttpResponse.json({ access_token: 'renewed', token_type: 'Bearer', expires_in: 3600 }),
+      ),
+    );
+    onTestFinished(() => void vi.useRealTimers());
+    // The phone sleeps after the upload.
+    let goOnline = () => {};
+    const sleep = http.post('*/api/images/upload', () => {
+      goOnline = goOffline();
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7_200_000 });
+    });
+    server.use(sleep);
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    await waitFor(() =>
+      expect(screen.getAllByText('Waiting for the network. This continues automatically.')).toHaveLength(2),
+    );
+    expect(runs(api)).toEqual([]);
+    const unsent = { kind: 'failed', reason: 'Not started before the reload' };
+    expect(restoreBatches()['remove-background']?.items.map(({ state }) => state)).toEqual([unsent, unsent]);
+    goOnline();
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
   });
 
   test('can be canceled', async () => {

@@ -8,6 +8,7 @@ import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
+import { ProviderUnavailable } from '@/lib/provider-unavailable';
 import { queryKeys } from '@/lib/query-keys';
 import { forgetUpload, sendImage } from '@/lib/send-image';
 import { onSignOut } from '@/lib/sign-out-cleanup';
@@ -182,7 +183,8 @@ class BatchRunner {
       );
     } catch (error) {
       const isRefused = error instanceof ApiError && (error.status < 500 || error.detail !== '');
-      if (isRefused) this.set(item, { isSent: wasSent });
+      // Without a token, the call was not sent.
+      if (isRefused || error instanceof ProviderUnavailable) this.set(item, { isSent: wasSent });
       throw error;
     }
   }
