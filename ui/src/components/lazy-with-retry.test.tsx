@@ -1,8 +1,8 @@
-import { render, screen } from '@testing-library/react';
+import { act, render, screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { Suspense } from 'react';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { useBuild } from '@/lib/load-with-retry';
 import { server } from '@/testing/server';
 import { lazyWithRetry } from './lazy-with-retry';
@@ -53,6 +53,63 @@ test('only the part fails, and can be tried again', async () => {
     .setup({ advanceTimers: vi.advanceTimersByTime })
     .click(screen.getByRole('button', { name: 'Try again' }));
   expect(await screen.findByText('The part')).toBeVisible();
+});
+
+describe('a part that can be missing without notice', () => {
+  /** Shows a part whose code cannot be loaded before `arrive` is called. */
+  async function showMissing() {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    vi.useFakeTimers();
+    let isThere = false;
+    const load = vi.fn(() => (isThere ? Promise.resolve({ default: Part }) : missing()));
+    const Lazy = lazyWithRetry(load, null);
+    const parts = (
+      <Suspense>
+        <Lazy />
+      </Suspense>
+    );
+    const view = render(parts);
+    await passSeconds(2);
+    expect(load).toHaveBeenCalledTimes(3);
+    const arrive = () => {
+      isThere = true;
+    };
+    return { ...view, parts, load, arrive };
+  }
+
+  const passSeconds = (count: number) => act(() => vi.advanceTimersByTimeAsync(count * 1_000));
+
+  test('is loaded again when the network returns', async () => {
+    const { arrive } = await showMissing();
+    arrive();
+    act(() => void window.dispatchEvent(new Event('online')));
+    await passSeconds(0);
+    expect(screen.getByText('The part')).toBeVisible();
+  });
+
+  test('is loaded again after growing pauses, until the page is left', async () => {
+    const { arrive, load, unmount } = await showMissing();
+    await passSeconds(10);
+    await passSeconds(2);
+    expect(load).toHaveBeenCalledTimes(6);
+    await passSeconds(19);
+    expect(load).toHaveBeenCalledTimes(6);
+    arrive();
+    await passSeconds(1);
+    expect(screen.getByText('The part')).toBeVisible();
+    expect(load).toHaveBeenCalledTimes(7);
+    unmount();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('is loaded at once the next time it is needed', async () => {
+    const { arrive, parts, unmount } = await showMissing();
+    unmount();
+    arrive();
+    render(parts);
+    await passSeconds(0);
+    expect(screen.getByText('The part')).toBeVisible();
+  });
 });
 
 test.each([

@@ -1,5 +1,14 @@
-import { Component, type ComponentType, lazy, type ReactNode, useState } from 'react';
+import {
+  Component,
+  type ComponentType,
+  lazy,
+  type ReactNode,
+  useEffect,
+  useEffectEvent,
+  useState,
+} from 'react';
 import { loadWithRetry } from '@/lib/load-with-retry';
+import { pause } from '@/lib/pause';
 import { t } from '@/lib/translate';
 import { Button } from './button';
 import { Notice } from './notice';
@@ -7,42 +16,69 @@ import { Notice } from './notice';
 type Loaded<Props> = { default: ComponentType<Props> };
 type FailureProps = { onTryAgain: () => void };
 
+/** The first pause before a part that is missing without notice is loaded again. Each further pause is twice as long. */
+const FIRST_PAUSE_MS = 10_000;
+
 /**
  * Like `lazy`, for a part of a page. If its code cannot be loaded, only this part says so, and offers to try again.
- * `Failure` replaces that message; null is for parts that can be missing without notice.
+ * `Failure` replaces that message; null is for parts that can be missing without notice, and are tried again silently.
  */
 export function lazyWithRetry<Props extends object>(
   load: () => Promise<Loaded<Props>>,
   Failure: ComponentType<FailureProps> | null = PartFailure,
 ) {
   const create = () => lazy(() => loadWithRetry(load));
-  // React remembers a failed load, so a new attempt needs a new component.
   let Part = create();
+  // React remembers a failed load, so a new attempt needs a new component.
+  const renew = () => {
+    Part = create();
+  };
 
   return function LazyPart(props: Props) {
     const [attempt, setAttempt] = useState(0);
-    function tryAgain() {
-      Part = create();
-      setAttempt(attempt + 1);
-    }
+    const tryAgain = () => setAttempt(attempt + 1);
+    const failure = Failure ? (
+      <Failure onTryAgain={tryAgain} />
+    ) : (
+      <SilentFailure earlier={attempt} onTryAgain={tryAgain} />
+    );
     return (
-      <Boundary key={attempt} fallback={Failure && <Failure onTryAgain={tryAgain} />}>
+      <Boundary key={attempt} fallback={failure} onFailure={renew}>
         <Part {...(props as Props & { ref?: never })} />
       </Boundary>
     );
   };
 }
 
-class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
+type BoundaryProps = { fallback: ReactNode; onFailure: () => void; children: ReactNode };
+
+class Boundary extends Component<BoundaryProps, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 
   static getDerivedStateFromError() {
     return { hasFailed: true };
   }
 
+  override componentDidCatch() {
+    this.props.onFailure();
+  }
+
   override render() {
     return this.state.hasFailed ? this.props.fallback : this.props.children;
   }
+}
+
+/** Tries again when the network returns, or after a pause. */
+function SilentFailure({ earlier, onTryAgain }: FailureProps & { earlier: number }) {
+  const tryAgain = useEffectEvent(onTryAgain);
+  useEffect(() => {
+    const removal = new AbortController();
+    void pause(FIRST_PAUSE_MS * 2 ** earlier, removal.signal).then(() => {
+      if (!removal.signal.aborted) tryAgain();
+    });
+    return () => removal.abort();
+  }, [earlier]);
+  return null;
 }
 
 function PartFailure({ onTryAgain }: FailureProps) {
