@@ -694,6 +694,17 @@ describe('the editor', () => {
     expect(screen.getByText('50%')).toBeVisible();
   });
 
+  test('is zoomed by the wheel, also over the slider that compares', async () => {
+    open(withImage({ fixed: [aResult()] }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Slider' }));
+    expect(screen.getByText('50%')).toBeVisible();
+    fireEvent.wheel(await surface(), { ctrlKey: true, deltaY: -1_000 });
+    expect(screen.getByText('100%')).toBeVisible();
+    const slider = screen.getByRole('slider', { name: 'Compare before and after' });
+    fireEvent.wheel(slider, { ctrlKey: true, deltaY: -1_000 });
+    expect(screen.getByText('200%')).toBeVisible();
+  });
+
   test('shows a smaller copy until it is zoomed in', async () => {
     open(withImage({ images: [anImage({ previewUrl: '/api/files/preview-1' })] }));
     const shown = async () => (await surface()).querySelector('img')?.getAttribute('src');

@@ -109,6 +109,27 @@ describe('the zoom view', () => {
     expect(screen.getByRole('button', { name: 'Compare' })).toHaveFocus();
   });
 
+  test('zooms both halves side by side with the wheel, at the pointer', async () => {
+    open();
+    await press('Compare');
+    const left = await screen.findByRole('application');
+    await press('Side by side');
+    const right = left.nextElementSibling as HTMLElement;
+    vi.spyOn(right, 'getBoundingClientRect').mockReturnValue(new DOMRect(602, 0, 600, 400));
+    const corners = () =>
+      [left, right].map((half) => {
+        const { style } = half.querySelector('img') as HTMLImageElement;
+        return [style.left, style.top, style.width];
+      });
+    expect(corners()).toEqual(Array(2).fill(['0px', '0px', '600px']));
+    // Twice as large, with the top left corner in its place.
+    fireEvent.wheel(right, { ctrlKey: true, deltaY: -1_000, clientX: 602, clientY: 0 });
+    expect(corners()).toEqual(Array(2).fill(['0px', '0px', '1200px']));
+    left.focus();
+    fireEvent.wheel(right, { deltaY: -1_000, clientX: 602, clientY: 0 });
+    expect(corners()).toEqual(Array(2).fill(['0px', '0px', '2400px']));
+  });
+
   test('is controlled with buttons', async () => {
     open();
     await press('Zoom');

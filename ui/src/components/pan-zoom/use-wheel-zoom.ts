@@ -12,13 +12,15 @@ const PINCH_BOOST = 5;
 type PinchEvent = Event & { scale: number; clientX: number; clientY: number };
 
 /**
- * The wheel zooms while the frame has the focus. With Ctrl it always zooms; most browsers report a trackpad pinch as a
+ * The wheel zooms while the area has the focus. With Ctrl it always zooms; most browsers report a trackpad pinch as a
  * wheel with Ctrl. Otherwise, and when it would zoom out of a fitted image, it scrolls the page, so that nobody gets
  * stuck over the image.
+ *
+ * The area is the frame of the image, or contains several frames with `data-frame`, which show it at the same zoom.
  */
-export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: ViewControl) {
+export function useWheelZoom(area: RefObject<HTMLElement | null>, control: ViewControl) {
   useEffect(() => {
-    const element = frame.current;
+    const element = area.current;
     if (!element) return;
     const zoom = (event: WheelEvent) => {
       const isZoom = event.ctrlKey || event.metaKey || element.contains(document.activeElement);
@@ -26,14 +28,14 @@ export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: View
       event.preventDefault();
       const speed = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? WHEEL_SPEED * LINE_PX : WHEEL_SPEED;
       const factor = Math.exp(-event.deltaY * (event.ctrlKey ? speed * PINCH_BOOST : speed));
-      control.zoom(Math.min(2, Math.max(0.5, factor)), pointIn(element, event));
+      control.zoom(Math.min(2, Math.max(0.5, factor)), pointIn(frameOf(event, element), event));
     };
     let lastScale = 1;
     const pinch = (event: Event) => {
       const { type, scale, clientX, clientY } = event as PinchEvent;
       event.preventDefault();
       if (type === 'gesturestart') lastScale = 1;
-      control.zoom(scale / lastScale, pointIn(element, { clientX, clientY }));
+      control.zoom(scale / lastScale, pointIn(frameOf(event, element), { clientX, clientY }));
       lastScale = scale;
     };
     const listeners = new AbortController();
@@ -46,5 +48,10 @@ export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: View
       element.addEventListener('gesturechange', pinch, options);
     }
     return () => listeners.abort();
-  }, [frame, control]);
+  }, [area, control]);
+}
+
+/** The frame under the pointer. */
+function frameOf({ target }: Event, area: Element): Element {
+  return (target instanceof Element && target.closest('[data-frame]')) || area;
 }

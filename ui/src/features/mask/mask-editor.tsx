@@ -1,6 +1,7 @@
 import { useMemo, useRef, useState } from 'react';
 import { Notice } from '@/components/notice';
 import { useView } from '@/components/pan-zoom/use-view';
+import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import { notifyError } from '@/lib/notify';
 import { t } from '@/lib/translate';
 import { CompareSlider } from './compare-slider';
@@ -39,6 +40,9 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
   const { done, undone, isSubmitted } = useDraft(image.key);
   const draft = useMemo(() => draftActions(image.key), [image.key]);
   const { frame, placement, control } = useView(image);
+  /** The picture and the slider that covers it. */
+  const pictures = useRef<HTMLDivElement>(null);
+  useWheelZoom(pictures, control);
   const brush = useMaskStore((store) => store.brush);
   const selection = useSelect(image, control, changing(draft.mark));
   const history = {
@@ -104,6 +108,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
           onInvert={invert}
         />
         <div
+          ref={pictures}
           className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken"
           style={{ aspectRatio: `${image.x} / ${image.y}` }}
         >

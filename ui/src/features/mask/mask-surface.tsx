@@ -2,7 +2,6 @@ import { type RefObject, Suspense, type SyntheticEvent, useState } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
-import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import { PictureWait } from '@/components/picture-wait';
 import { classNames } from '@/lib/class-names';
 import { t } from '@/lib/translate';
@@ -63,7 +62,6 @@ export function MaskSurface(props: MaskSurfaceProps) {
     onStroke,
     onPick,
   });
-  useWheelZoom(frame, control);
   const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;
 
   return (

@@ -43,7 +43,8 @@ export default function CompareView(props: CompareViewProps) {
   const [share, setShare] = useState(50);
   const line = useRef(share);
   const [isOriginal, setOriginal] = useState(false);
-  useWheelZoom(frame, control);
+  const halves = useRef<HTMLDivElement>(null);
+  useWheelZoom(halves, control);
 
   const gestures = useMemo(() => {
     const room = () => frame.current?.clientWidth || 1;
@@ -82,9 +83,10 @@ export default function CompareView(props: CompareViewProps) {
 
   return (
     <>
-      <div className="absolute inset-0 flex overflow-hidden rounded-lg bg-sunken">
+      <div ref={halves} className="absolute inset-0 flex overflow-hidden rounded-lg bg-sunken">
         <div
           ref={frame}
+          data-frame
           role="application"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also move the pictures with the keyboard.
           tabIndex={0}
@@ -103,6 +105,7 @@ export default function CompareView(props: CompareViewProps) {
         </div>
         {isSide && (
           <div
+            data-frame
             {...handlers}
             className="relative h-full flex-1 touch-none cursor-grab overflow-hidden border-l-2 border-surface select-none active:cursor-grabbing"
           >
