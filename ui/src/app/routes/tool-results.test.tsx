@@ -109,6 +109,14 @@ describe('the zoom view', () => {
     expect(screen.getByRole('button', { name: 'Compare' })).toHaveFocus();
   });
 
+  test('has the buttons of a comparison below the picture where both do not fit', async () => {
+    open();
+    await press('Compare');
+    const buttons = (await screen.findByRole('group', { name: 'Compare as' })).parentElement;
+    expect(buttons?.classList).toContain('sm:absolute');
+    expect(buttons?.classList).not.toContain('absolute');
+  });
+
   test('zooms both halves side by side with the wheel, at the pointer', async () => {
     open();
     await press('Compare');

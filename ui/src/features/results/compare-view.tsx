@@ -83,7 +83,11 @@ export default function CompareView(props: CompareViewProps) {
 
   return (
     <>
-      <div ref={halves} className="absolute inset-0 flex overflow-hidden rounded-lg bg-sunken">
+      {/* In the row of the picture: on a narrow screen, the buttons have a row of their own below it. */}
+      <div
+        ref={halves}
+        className="absolute inset-0 row-start-1 row-end-2 flex overflow-hidden rounded-lg bg-sunken"
+      >
         <div
           ref={frame}
           data-frame
@@ -126,11 +130,11 @@ export default function CompareView(props: CompareViewProps) {
             line.current = target.valueAsNumber;
             setShare(target.valueAsNumber);
           }}
-          className="absolute bottom-16 left-3 w-40 accent-accent not-focus-visible:sr-only"
+          className="absolute bottom-3 left-3 row-start-1 row-end-2 w-40 accent-accent not-focus-visible:sr-only sm:bottom-16"
         />
       )}
       <ZoomBar control={control} placement={placement} />
-      <div className="absolute bottom-3 left-3 flex flex-wrap gap-2">
+      <div className="flex flex-wrap gap-2 p-2 sm:absolute sm:bottom-3 sm:left-3 sm:p-0">
         <fieldset
           aria-label={t('Compare as')}
           className="flex rounded-md border border-line bg-surface p-0.5 shadow-raised"
