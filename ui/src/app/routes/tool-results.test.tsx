@@ -511,6 +511,7 @@ describe('finishing a cutout', () => {
       const question = within(await screen.findByRole('alertdialog'));
       expect(router.state.location.pathname).toBe('/remove-background/image-1');
       await userEvent.click(question.getByRole('button', { name: 'Cancel' }));
+      await waitFor(() => expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveFocus());
       const reload = new Event('beforeunload', { cancelable: true });
       window.dispatchEvent(reload);
       expect(reload.defaultPrevented).toBe(true);

@@ -8,9 +8,12 @@ const ConfirmDialog = lazyWithRetry(loadDialog, null);
 
 /** Asks before the page is left, while a touch-up would be lost. */
 export default function LeaveGuard() {
-  const blocker = useBlocker(
-    ({ currentLocation, nextLocation }) => currentLocation.pathname !== nextLocation.pathname,
-  );
+  /** The dialog has no button that opens it, to which it would return the focus. */
+  const focused = useRef<Element | null>(null);
+  const blocker = useBlocker(({ currentLocation, nextLocation }) => {
+    focused.current = document.activeElement;
+    return currentLocation.pathname !== nextLocation.pathname;
+  });
   const isLeaving = useRef(false);
   useEffect(() => {
     // Loaded now: without it, nobody could leave while the connection is lost.
@@ -19,6 +22,11 @@ export default function LeaveGuard() {
     window.addEventListener('beforeunload', keep);
     return () => window.removeEventListener('beforeunload', keep);
   }, []);
+
+  function returnFocus() {
+    const { current } = focused;
+    if (current instanceof HTMLElement && !isLeaving.current) current.focus();
+  }
 
   if (blocker.state !== 'blocked') return null;
   return (
@@ -33,7 +41,7 @@ export default function LeaveGuard() {
         }}
         // Also called after a confirmation.
         onClose={() => isLeaving.current || blocker.reset()}
-        onClosed={() => {}}
+        onClosed={returnFocus}
       />
     </Suspense>
   );
