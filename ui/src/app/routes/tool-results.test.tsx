@@ -1,9 +1,10 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
+import { setCatalogue } from '@/lib/translate';
 import { breakGet } from '@/testing/break-get';
 import { anImage, aResult } from '@/testing/builders';
 import { stubFrame } from '@/testing/frame';
@@ -331,6 +332,17 @@ describe('finishing a cutout', () => {
       shadow: { opacity: 0.5, blur: 2, x: 0, y: 2 },
       crop: { margin: 12, aspect: '1:1' },
     });
+  });
+
+  test('shows the values of sliders as the language writes numbers', async () => {
+    setCatalogue({}, 'de');
+    onTestFinished(() => setCatalogue({}, 'en'));
+    open();
+    await press('Finish');
+    await userEvent.click(await screen.findByRole('switch', { name: 'Shadow' }));
+    slide('Softness', 2.5);
+    expect(screen.getByText('2,5 %')).toBeVisible();
+    expect(screen.getByRole('slider', { name: 'Softness' })).toHaveAttribute('aria-valuetext', '2,5 %');
   });
 
   test('says why a file could not be made', async () => {

@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { currentLocale } from '@/lib/translate';
 
 type RangeProps = {
   label: string;
@@ -13,7 +14,7 @@ type RangeProps = {
 /** A slider with its value. */
 export function Range({ label, unit, min = 0, max, step = 1, value, onValue }: RangeProps) {
   const id = useId();
-  const text = `${value} ${unit}`.replace(' °', '°');
+  const text = `${value.toLocaleString(currentLocale())} ${unit}`.replace(' °', '°');
   return (
     <div className="grid min-w-0 gap-1">
       <div className="flex justify-between gap-3 text-sm">
