@@ -549,6 +549,22 @@ describe('finishing a cutout', () => {
       await waitFor(() => expect(router.state.location.pathname).toMatch(/^\/magic\//));
     });
 
+    test('a picture whose page was declined does not turn up there later', async () => {
+      const { router } = await openBrush();
+      await touchUp();
+      const picture = new File(['bytes'], 'holiday.png', { type: 'image/png' });
+      fireEvent.paste(document.body, { clipboardData: { files: [picture] } });
+      const question = within(await screen.findByRole('alertdialog'));
+      await userEvent.click(question.getByRole('button', { name: 'Cancel' }));
+      await press('Download');
+      await waitFor(() => expect(saveFile).toHaveBeenCalled());
+      await userEvent.click(screen.getByRole('link', { name: 'Choose another image' }));
+      await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background'));
+      await screen.findByLabelText('Image file');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(screen.queryByRole('img', { name: 'Preview of holiday.png' })).toBeNull();
+    });
+
     test('can be left without it', async () => {
       const { router } = await openBrush();
       await touchUp();

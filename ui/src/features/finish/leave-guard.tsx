@@ -1,6 +1,7 @@
 import { Suspense, useEffect, useRef } from 'react';
 import { useBlocker } from 'react-router';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { takePasted } from '@/lib/pasted-picture';
 import { t } from '@/lib/translate';
 
 const loadDialog = () => import('@/components/confirm-dialog');
@@ -23,6 +24,12 @@ export default function LeaveGuard() {
     return () => window.removeEventListener('beforeunload', keep);
   }, []);
 
+  function stay() {
+    // It was pasted to leave this page for one that takes pictures, and would turn up there on a later visit.
+    takePasted();
+    blocker.reset?.();
+  }
+
   function returnFocus() {
     const { current } = focused;
     if (current instanceof HTMLElement && !isLeaving.current) current.focus();
@@ -40,7 +47,7 @@ export default function LeaveGuard() {
           blocker.proceed();
         }}
         // Also called after a confirmation.
-        onClose={() => isLeaving.current || blocker.reset()}
+        onClose={() => isLeaving.current || stay()}
         onClosed={returnFocus}
       />
     </Suspense>
