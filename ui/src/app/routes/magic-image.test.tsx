@@ -753,6 +753,23 @@ describe('the editor', () => {
     expect(await field()).toHaveValue('Enhance details');
     expect(await field()).toHaveFocus();
   });
+
+  test('replaces a typed prompt as the browser does, which can undo it', async () => {
+    open(withImage());
+    await userEvent.type(await field(), 'a prompt that took long to type');
+    const prompt = (await field()) as HTMLTextAreaElement;
+    // jsdom cannot edit text like a browser.
+    const insert = vi.fn((_command: string, _ui?: boolean, text = '') => {
+      prompt.setRangeText(text, prompt.selectionStart, prompt.selectionEnd);
+      return fireEvent.input(prompt);
+    });
+    document.execCommand = insert;
+    onTestFinished(() => void Reflect.deleteProperty(document, 'execCommand'));
+    await userEvent.click(screen.getByRole('button', { name: 'Enhance details' }));
+    expect(insert).toHaveBeenCalledExactlyOnceWith('insertText', false, 'Enhance details');
+    expect(prompt).toHaveValue('Enhance details');
+    expect(useMaskStore.getState().drafts['image-1']?.prompt).toBe('Enhance details');
+  });
 });
 
 describe('the reach of a fix', () => {

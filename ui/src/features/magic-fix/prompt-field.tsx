@@ -29,6 +29,14 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
     focus: () => isTextField(document.activeElement) || field.current?.focus(),
   }));
 
+  /** Replaces the prompt in a way that the browser's Undo takes back: it may have taken long to type. */
+  function replace(text: string) {
+    field.current?.focus();
+    field.current?.select();
+    // It is deprecated, and the only way to do so.
+    if (!document.execCommand?.('insertText', false, text)) onPrompt(text);
+  }
+
   return (
     <div className="grid gap-2">
       <div className="flex items-baseline justify-between gap-4">
@@ -79,10 +87,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
           <li key={suggestion}>
             <button
               type="button"
-              onClick={() => {
-                onPrompt(suggestion);
-                field.current?.focus();
-              }}
+              onClick={() => replace(suggestion)}
               className="min-h-9 thumb:min-h-11 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
             >
               {suggestion}
