@@ -12,6 +12,7 @@ import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
 import { OriginalImage } from '@/features/images/original-image';
 import { ResultSection } from '@/features/results/result-section';
+import { isProblem } from '@/lib/api-client';
 import { paths } from '@/lib/paths';
 import { toolName } from '@/lib/tool-names';
 import { t } from '@/lib/translate';
@@ -22,7 +23,7 @@ export default function ImageRoute() {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
 
-  if (image.isError && !image.data) {
+  if (image.isError && (!image.data || isProblem(image.error, 404))) {
     return (
       <ImageNotFound
         backTo={paths.images}

@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readImageSize } from '@/lib/image-size';
+import { queryKeys } from '@/lib/query-keys';
 import { aConfig, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -245,6 +246,17 @@ describe('one image', () => {
     );
     await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
     expect(await screen.findByText('No images to show')).toBeVisible();
+  });
+
+  test('says that an image is gone that was deleted in another tab, once it is loaded again', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { queryClient } = renderApp('/images/image-1', { api, signedIn: true });
+    await screen.findByRole('button', { name: 'DELETE ALL IMAGES' });
+    api.images = [];
+    void queryClient.invalidateQueries({ queryKey: queryKeys.userImage('image-1') });
+    expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'DELETE ALL IMAGES' })).toBeNull();
+    expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveAttribute('href', '/images');
   });
 
   test('calls no API for a deleted image', async () => {
