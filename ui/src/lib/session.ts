@@ -9,7 +9,7 @@ import { pathWithin } from './path-within';
 import { paths } from './paths';
 import { ProviderUnavailable } from './provider-unavailable';
 import { isRefusal, renewUser } from './renew-user';
-import { clearUserData } from './sign-out-cleanup';
+import { clearAccountData, clearUserData } from './sign-out-cleanup';
 import {
   expireStoredUser,
   forgetSignIn,
@@ -182,7 +182,9 @@ export class Session {
   private startAgain = async (token: string) => (await isFromSignIn(token)) && startAccount(token);
 
   private leaveDeletedAccount = () => {
-    if (!this.state.getState().user || this.takeNewer()) return;
+    const { user } = this.state.getState();
+    if (!user || this.takeNewer()) return;
+    clearAccountData(user.profile.sub);
     this.signOutLocally();
     notifyInfo(t('Your account was deleted'));
   };

@@ -212,6 +212,11 @@ describe('API keys', () => {
 });
 
 describe('deleting the account', () => {
+  /** When this person last looked at results outlives a sign-out, but not the account. */
+  const looks = () => localStorage.getItem('retouch-looks:user-1');
+  const recordLooks = () =>
+    localStorage.setItem('retouch-looks:user-1', '{"since":"2026-11-20T10:00:00Z","lists":{}}');
+
   const api = () => Object.assign(new MockApi(), { apiKeys: [anApiKey()] });
 
   async function ask() {
@@ -252,6 +257,7 @@ describe('deleting the account', () => {
   });
 
   test.each(['DELETE', 'Ada@Example.com'])('needs "%s" typed, then signs out', async (words) => {
+    recordLooks();
     const { api: mock, router } = renderApp('/account', { api: api(), signedIn: true });
     const seen: string[] = [];
     router.subscribe(({ location }) => seen.push(location.pathname));
@@ -267,6 +273,7 @@ describe('deleting the account', () => {
     expect(router.state.location.pathname).toBe('/dashboard');
     expect(seen).not.toContain('/login');
     expect(Object.keys(localStorage).filter((key) => key.startsWith('oidc'))).toEqual([]);
+    expect(looks()).toBeNull();
     // Further calls with the old token would be refused.
     expect(mock.calls.at(-1)).toBe('DELETE /api/user');
   });
@@ -314,6 +321,7 @@ describe('deleting the account', () => {
   });
 
   test('is said on a public page if it happened elsewhere', async () => {
+    recordLooks();
     const { router } = renderApp('/pricing', { api: api(), signedIn: true });
     server.use(
       http.get('*/api/user/get', () =>
@@ -323,6 +331,7 @@ describe('deleting the account', () => {
     expect(await screen.findByText('Your account was deleted')).toBeVisible();
     expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
     expect(router.state.location.pathname).toBe('/pricing');
+    expect(looks()).toBeNull();
   });
 
   test('does nothing without the typed confirmation or after Cancel', async () => {

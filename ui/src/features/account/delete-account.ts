@@ -5,6 +5,7 @@ import { api, unwrap } from '@/lib/api-client';
 import { notifySuccess } from '@/lib/notify';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { clearAccountData } from '@/lib/sign-out-cleanup';
 import { forgetSignIn } from '@/lib/stored-user';
 import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
@@ -12,7 +13,7 @@ import { accountTexts } from './texts';
 /** Deletes the account, then signs out and shows the landing page. */
 export function useDeleteAccount() {
   const navigate = useNavigate();
-  const { signOutLocally } = useSession();
+  const { userId, signOutLocally } = useSession();
   const onUnmount = useRef(() => {});
 
   useEffect(() => () => onUnmount.current(), []);
@@ -22,6 +23,7 @@ export function useDeleteAccount() {
       // A call between the deletion and its answer must not start another account.
       forgetSignIn();
       unwrap(await api.DELETE('/api/user'));
+      if (userId) clearAccountData(userId);
     },
     onSuccess: () => {
       // Only after this page is left: it redirects signed-out users to /login.

@@ -1,4 +1,5 @@
 import { serverNow } from '@/lib/server-clock';
+import { looksKey } from '@/lib/sign-out-cleanup';
 
 /** When a person last looked at lists of results, in this browser. Times are the server's, as text. */
 type Looks = {
@@ -9,28 +10,34 @@ type Looks = {
 };
 
 const MAX_LISTS = 500;
-const keyOf = (userId: string | null) => `retouch-looks:${userId}`;
 
 /** Returns the time of the newest result that the person has seen in a list. */
 export function lastLook(userId: string | null, list: string): string {
-  const { since, lists } = read(userId);
-  return lists[list] ?? since;
+  return lookAt(read(userId) ?? start(userId), list);
 }
 
+/** Records the newest result that the person has seen in a list, unless their account was deleted meanwhile. */
 export function recordLook(userId: string | null, list: string, newest: string) {
-  const { since, lists } = read(userId);
+  const looks = read(userId);
+  if (!looks || newest <= lookAt(looks, list)) return;
+  const { since, lists } = looks;
   const { [list]: _, ...others } = lists;
   const kept = Object.entries(others).slice(1 - MAX_LISTS);
   write(userId, { since, lists: { ...Object.fromEntries(kept), [list]: newest } });
 }
 
-function read(userId: string | null): Looks {
+const lookAt = ({ since, lists }: Looks, list: string) => lists[list] ?? since;
+
+function read(userId: string | null): Looks | null {
   try {
-    const stored: Looks | null = JSON.parse(localStorage.getItem(keyOf(userId)) ?? 'null');
-    if (stored) return stored;
+    return JSON.parse(localStorage.getItem(looksKey(userId)) ?? 'null');
   } catch {
     // Storage is blocked: only results made on this page are new.
+    return null;
   }
+}
+
+function start(userId: string | null): Looks {
   const first: Looks = { since: new Date(serverNow()).toISOString(), lists: {} };
   write(userId, first);
   return first;
@@ -38,7 +45,7 @@ function read(userId: string | null): Looks {
 
 function write(userId: string | null, looks: Looks) {
   try {
-    localStorage.setItem(keyOf(userId), JSON.stringify(looks));
+    localStorage.setItem(looksKey(userId), JSON.stringify(looks));
   } catch {
     // Storage is full or blocked.
   }

@@ -1,9 +1,12 @@
 import { act, screen, waitFor } from '@testing-library/react';
+import { HttpResponse, http } from 'msw';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { queryKeys } from '@/lib/query-keys';
 import { learnServerClock } from '@/lib/server-clock';
 import { anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
 
 const hours = (count: number) => new Date(Date.now() + count * 3_600_000).toISOString();
 
@@ -93,5 +96,19 @@ describe('NEW', () => {
     setVisibility('visible');
     expect(await item(2)).toHaveTextContent('NEW');
     expect(await item(3)).toHaveTextContent('NEW');
+  });
+
+  test('leaves nothing in this browser once the account was deleted elsewhere', async () => {
+    const { queryClient } = open(withResult());
+    await item(1);
+    expect(localStorage.getItem('retouch-looks:user-1')).not.toBeNull();
+    server.use(
+      http.get('*/api/user/get', () =>
+        HttpResponse.json({ code: 'account_deleted', detail: 'It is gone' }, { status: 401 }),
+      ),
+    );
+    void queryClient.invalidateQueries({ queryKey: queryKeys.user });
+    await waitFor(() => expect(screen.queryByRole('img', { name: 'Result 1' })).toBeNull());
+    expect(localStorage.getItem('retouch-looks:user-1')).toBeNull();
   });
 });

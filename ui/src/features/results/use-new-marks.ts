@@ -23,7 +23,7 @@ export function useNewMarks(list: string, results: Result[] | undefined): Result
   }
 
   const endLook = useEffectEvent(() => {
-    if (shown && shown > lastLook(userId, list)) recordLook(userId, list, shown);
+    if (shown) recordLook(userId, list, shown);
   });
   useEffect(() => {
     const onHide = () => document.visibilityState === 'hidden' && endLook();
