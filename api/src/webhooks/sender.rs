@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 use reqwest::header::{self, HeaderMap};
-use reqwest::{Client, StatusCode, redirect};
+use reqwest::{Client, Response, StatusCode, redirect};
 use retouch_core::webhooks::{
-    self, Attempt, Delivery, DeliveryProblem, DisabledReason, Lane, Outcome, Recorded,
+    self, Attempt, Delivery, DeliveryProblem, DisabledReason, Lane, Outcome, Recorded, Room,
 };
-use retouch_core::{WebhookId, db};
+use retouch_core::{UserId, WebhookId, db};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -32,24 +32,32 @@ const MAX_REST: usize = 64 * 1024;
 /// Maximum time for the outcome of an attempt, before another process may claim the delivery.
 const LEASE: Duration = Duration::from_mins(1);
 
-/// Returns the maximum number of concurrent attempts of this process, and of those to one webhook.
-const fn places(lane: Lane) -> (usize, i64) {
+/// The maximum number of concurrent attempts of this process in a lane.
+struct Places {
+    in_all: usize,
+    per_webhook: i64,
+    /// For all webhooks of an account together. Otherwise, four accounts whose receivers hang could take all places, and stop
+    /// the deliveries to everybody else.
+    per_owner: i64,
+}
+
+const fn places(lane: Lane) -> Places {
     match lane {
-        Lane::Fast => (64, 4),
-        Lane::Slow => (16, 2),
+        Lane::Fast => Places { in_all: 64, per_webhook: 4, per_owner: 8 },
+        Lane::Slow => Places { in_all: 16, per_webhook: 2, per_owner: 4 },
     }
 }
 
 /// Returns the maximum number of concurrent DNS lookups of a lane. Twice its places, because an abandoned lookup keeps
 /// its permit until it returns.
 const fn lookups(lane: Lane) -> usize {
-    2 * places(lane).0
+    2 * places(lane).in_all
 }
 
 /// Returns how many more deliveries may start while `taken` are in flight, so that each gets one of the `free` lookup permits
 /// immediately. Waiting for a permit would use up the time of the attempt.
 const fn room(lane: Lane, taken: usize, free: usize) -> usize {
-    let (places, lookups) = (places(lane).0.saturating_sub(taken), free.saturating_sub(taken));
+    let (places, lookups) = (places(lane).in_all.saturating_sub(taken), free.saturating_sub(taken));
     if places < lookups { places } else { lookups }
 }
 
@@ -93,8 +101,8 @@ pub async fn run(app: App) {
 #[derive(Default)]
 struct Flights {
     tasks: JoinSet<()>,
-    /// The webhook of each attempt.
-    destinations: HashMap<tokio::task::Id, (Lane, WebhookId)>,
+    /// The webhook of each attempt, and its owner.
+    destinations: HashMap<tokio::task::Id, (Lane, WebhookId, UserId)>,
 }
 
 impl Flights {
@@ -106,26 +114,34 @@ impl Flights {
     async fn fill(&mut self, sender: &Arc<Sender>) -> Result<usize, db::DatabaseError> {
         let mut claimed = 0;
         for lane in [Lane::Fast, Lane::Slow] {
-            let (_, per_webhook) = places(lane);
-            let taken = self.destinations.values().filter(|(of, _)| *of == lane).count();
-            let room = room(lane, taken, sender.exit(lane).lookups.available_permits());
-            if room == 0 {
+            let taken = self.destinations.values().filter(|(of, ..)| *of == lane).count();
+            let free = room(lane, taken, sender.exit(lane).lookups.available_permits());
+            if free == 0 {
                 continue;
             }
-            let mut busy = HashMap::new();
-            for (_, webhook) in self.destinations.values() {
-                *busy.entry(*webhook).or_default() += 1;
+            let (mut of_webhooks, mut of_owners) =
+                (HashMap::<_, i64>::new(), HashMap::<_, i64>::new());
+            for (of, webhook, owner) in self.destinations.values() {
+                *of_webhooks.entry(*webhook).or_default() += 1;
+                *of_owners.entry(*owner).or_default() += i64::from(*of == lane);
             }
-            let busy: Vec<_> = busy.into_iter().collect();
-            let pool = &sender.app.pool;
-            let due =
-                db::within(webhooks::claim(pool, lane, room as i64, per_webhook, &busy, LEASE))
-                    .await?;
+            let of_webhooks: Vec<_> = of_webhooks.into_iter().collect();
+            let of_owners: Vec<_> = of_owners.into_iter().collect();
+            let Places { per_webhook, per_owner, .. } = places(lane);
+            let room = Room {
+                free: free as i64,
+                per_webhook,
+                per_owner,
+                of_webhooks: &of_webhooks,
+                of_owners: &of_owners,
+            };
+            let due = db::within(webhooks::claim(&sender.app.pool, lane, room, LEASE)).await?;
             claimed += due.len();
             for delivery in due {
-                let (sender, webhook) = (sender.clone(), delivery.webhook);
+                let (webhook, owner) = (delivery.webhook, delivery.owner);
+                let sender = sender.clone();
                 let task = self.tasks.spawn(async move { sender.deliver(lane, &delivery).await });
-                self.destinations.insert(task.id(), (lane, webhook));
+                self.destinations.insert(task.id(), (lane, webhook, owner));
             }
         }
         Ok(claimed)
@@ -177,7 +193,10 @@ impl Sender {
         let sent = tokio::time::timeout(TIMEOUT, self.send(lane, delivery)).await;
         let took = started.elapsed();
         let (outcome, status, retry_after) = match sent {
-            Ok(Ok(Answer { status, retry_after })) => {
+            Ok(Ok(response)) => {
+                let (status, now) = (response.status(), self.app.clock.now());
+                let retry_after = retry_after(status, response.headers(), now);
+                read_rest(response).await;
                 (outcome_of(status), Some(status.as_u16()), retry_after)
             }
             Ok(Err(problem)) => (Outcome::Failed(problem), None, None),
@@ -196,8 +215,8 @@ impl Sender {
         }
     }
 
-    /// Sends the request and returns the receiver's answer.
-    async fn send(&self, lane: Lane, delivery: &Delivery) -> Result<Answer, DeliveryProblem> {
+    /// Sends the request and returns the receiver's answer, of which only the head is read.
+    async fn send(&self, lane: Lane, delivery: &Delivery) -> Result<Response, DeliveryProblem> {
         // The rules may have become stricter since the address was registered.
         let url = self.app.webhook_addresses.parse(&delivery.url);
         let url = url.map_err(|_| DeliveryProblem::Address)?;
@@ -215,21 +234,22 @@ impl Sender {
             .header("webhook-timestamp", now.timestamp())
             .header("webhook-signature", signature::sign(&delivery.secrets, &id, now, &body))
             .body(body);
-        let mut response = request.send().await.map_err(|error| problem_of(&error))?;
-        // Receivers that write a long response should not see it break. The status alone counts.
-        let rest = async {
-            let mut read = 0;
-            while let Ok(Some(chunk)) = response.chunk().await {
-                read += chunk.len();
-                if read > MAX_REST {
-                    break;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
-        let (status, now) = (response.status(), self.app.clock.now());
-        Ok(Answer { status, retry_after: retry_after(status, response.headers(), now) })
+        request.send().await.map_err(|error| problem_of(&error))
     }
+}
+
+/// Reads the rest of a response, so that receivers that write a long one do not see it break. The status alone counts.
+async fn read_rest(mut response: Response) {
+    let rest = async {
+        let mut read = 0;
+        while let Ok(Some(chunk)) = response.chunk().await {
+            read += chunk.len();
+            if read > MAX_REST {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
 }
 
 impl Exit {
@@ -252,13 +272,6 @@ impl Exit {
         let (encrypted, plain) = (client(false)?, client(true)?);
         Ok(Self { encrypted, plain, lookups })
     }
-}
-
-/// What a receiver answered.
-struct Answer {
-    status: StatusCode,
-    /// How long it asked to wait.
-    retry_after: Option<Duration>,
 }
 
 /// Returns how long a receiver that is busy or down asks to wait: `Retry-After` is a number of seconds or a date

@@ -19,6 +19,7 @@ use retouch_standins::testing::eventually;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use sqlx::PgPool;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
@@ -120,8 +121,12 @@ fn send_from(app: &TestApp) -> JoinHandle<()> {
 }
 
 async fn create(app: &TestApp, url: &str) -> (String, String) {
+    create_by(app, "ada", url).await
+}
+
+async fn create_by(app: &TestApp, name: &str, url: &str) -> (String, String) {
     let request = json!({"url": url, "description": " shop ", "events": EVENTS});
-    let made = app.post("/api/webhooks").by(&app.token("ada")).json_body(&request).send().await;
+    let made = app.post("/api/webhooks").by(&app.token(name)).json_body(&request).send().await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
     assert_eq!(made.header("cache-control"), "no-store");
     let made = made.json();
@@ -160,8 +165,12 @@ async fn newest(app: &TestApp, webhook: &str, state: &str) -> Value {
 }
 
 async fn test_event(app: &TestApp, webhook: &str) -> Value {
+    test_event_by(app, "ada", webhook).await
+}
+
+async fn test_event_by(app: &TestApp, name: &str, webhook: &str) -> Value {
     let path = format!("/api/webhooks/{webhook}/test");
-    let sent = app.post(&path).by(&app.token("ada")).send().await;
+    let sent = app.post(&path).by(&app.token(name)).send().await;
     assert_eq!(sent.status, StatusCode::ACCEPTED, "{}", sent.text());
     sent.json()["deliveryId"].clone()
 }
@@ -325,26 +334,50 @@ async fn processes_share_the_work_and_a_crash_loses_nothing(pool: PgPool) {
 async fn receivers_that_hang_do_not_hold_up_others(pool: PgPool) {
     let app = TestApp::start_with(pool.clone(), &[LOCAL]).await;
     let receiver = Receiver::start().await;
-    let mut dead = Vec::new();
-    for _ in 0..4 {
-        dead.push(create(&app, &receiver.url("hang/dead")).await.0);
-    }
-    let (healthy, _) = create(&app, &receiver.url("200/healthy")).await;
-    for hook in &dead {
-        for _ in 0..6 {
-            test_event(&app, hook).await;
+    for name in ["bob", "eve"] {
+        for _ in 0..4 {
+            let (dead, _) = create_by(&app, name, &receiver.url(&format!("hang/{name}"))).await;
+            for _ in 0..6 {
+                test_event_by(&app, name, &dead).await;
+            }
         }
     }
+    let (healthy, _) = create(&app, &receiver.url("200/healthy")).await;
     let sending = send_from(&app);
-    receiver.wait_for("hang/dead", 16).await;
+    receiver.wait_for("hang/bob", 8).await;
+    receiver.wait_for("hang/eve", 8).await;
     for count in 1..=3 {
         test_event(&app, &healthy).await;
         receiver.wait_for("200/healthy", count).await;
     }
-    assert_eq!(receiver.all("hang/dead").len(), 16, "four at once for each");
+    for name in ["bob", "eve"] {
+        let all = receiver.all(&format!("hang/{name}"));
+        assert_eq!(all.len(), 8, "eight at once for all webhooks of an account");
+    }
     assert_eq!(newest(&app, &healthy, "delivered").await["attempts"], 1);
     // A process that stops finishes what is in flight first.
     assert!(!sending.is_finished());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_receiver_that_accepts_an_event_late_has_it_though_its_answer_stalls(pool: PgPool) {
+    let app = TestApp::start_with(pool, &[LOCAL]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let receiver = tokio::spawn(async move {
+        let (mut sender, _) = listener.accept().await.unwrap();
+        // Reading the rest takes another second, and both together more than the 15 s of an attempt.
+        tokio::time::sleep(Duration::from_millis(14_300)).await;
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+        sender.write_all(head).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let (hook, _) = create(&app, &format!("http://127.0.0.1:{port}/")).await;
+    let _sending = send_from(&app);
+    test_event(&app, &hook).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(newest(&app, &hook, "delivered").await["responseStatus"], 200);
+    receiver.abort();
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -44,8 +44,23 @@ const SLOW_MS: i32 = 5000;
 pub enum Lane {
     /// The last attempt succeeded within five seconds, or there was none.
     Fast,
-    /// The last attempt failed or took longer.
+    /// The last attempt failed or took longer, or the address is new since then.
     Slow,
+}
+
+/// How many deliveries of a lane a process may have in flight, and how many it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Room<'a> {
+    /// How many more may start.
+    pub free: i64,
+    /// Maximum number at once for one webhook.
+    pub per_webhook: i64,
+    /// Maximum number at once for all webhooks of one owner.
+    pub per_owner: i64,
+    /// The number in flight, also of the other lane, by webhook.
+    pub of_webhooks: &'a [(WebhookId, i64)],
+    /// The number in flight by owner, those of webhooks that were deleted meanwhile included.
+    pub of_owners: &'a [(UserId, i64)],
 }
 
 /// A secret that signs. `Debug` hides it.
@@ -149,20 +164,20 @@ pub enum Recorded {
     LeaseLost,
 }
 
-/// Claims up to `limit` due deliveries to webhooks in `lane`, at most `per_webhook` at once for each. `busy` contains
-/// the number of deliveries in flight per webhook. Every webhook gets its first delivery before any gets a second one.
+/// Claims the due deliveries to webhooks in `lane` for which there is room. Every webhook gets its first delivery before any
+/// gets a second one.
 ///
 /// A lease ends after `lease`; then any process can claim the delivery again.
 pub async fn claim(
     pool: &PgPool,
     lane: Lane,
-    limit: i64,
-    per_webhook: i64,
-    busy: &[(WebhookId, i64)],
+    room: Room<'_>,
     lease: Duration,
 ) -> sqlx::Result<Vec<Delivery>> {
     let (busy, in_flight): (Vec<_>, Vec<_>) =
-        busy.iter().map(|(webhook, count)| (webhook.uuid(), *count)).unzip();
+        room.of_webhooks.iter().map(|(webhook, count)| (webhook.uuid(), *count)).unzip();
+    let (owners, in_flight_of_owners): (Vec<_>, Vec<_>) =
+        room.of_owners.iter().map(|(owner, count)| (owner.uuid(), *count)).unzip();
     let rows = sqlx::query!(
         // The recursion finds the webhooks with waiting deliveries, with one probe of the index for each.
         r#"with recursive waiting (webhook_id) as (
@@ -171,8 +186,9 @@ pub async fn claim(
                select (select d.webhook_id from webhook_deliveries d
                        where d.state = 'waiting' and d.webhook_id > waiting.webhook_id order by d.webhook_id limit 1)
                from waiting where waiting.webhook_id is not null
-           ), due as (
-               select due.webhook_id, due.id
+           ), ready as (
+               select first.webhook_id, first.id, first.place, first.due_at, w.owner_id,
+                      row_number() over (partition by w.owner_id order by first.place, first.due_at) as place_of_owner
                from waiting
                join webhooks w on w.id = waiting.webhook_id and w.is_enabled and (w.is_slow or w.failing_since is not null) = $1
                left join unnest($2::uuid[], $3::bigint[]) as busy (webhook_id, count) on busy.webhook_id = w.id
@@ -184,8 +200,13 @@ pub async fn claim(
                        order by d.due_at limit greatest($4 - coalesce(busy.count, 0), 0)
                        for update skip locked
                    ) locked
-               ) due
-               order by due.place, due.due_at limit $5
+               ) first
+           ), due as (
+               select ready.webhook_id, ready.id
+               from ready
+               left join unnest($7::uuid[], $8::bigint[]) as busy (owner_id, count) on busy.owner_id = ready.owner_id
+               where ready.place_of_owner <= $9 - coalesce(busy.count, 0)
+               order by ready.place, ready.due_at limit $5
            ), claimed as (
                update webhook_deliveries d
                set attempts = d.attempts + 1, attempted_at = now(), due_at = now() + $6::interval,
@@ -209,9 +230,12 @@ pub async fn claim(
         lane == Lane::Slow,
         &busy,
         &in_flight,
-        per_webhook,
-        limit,
+        room.per_webhook,
+        room.free,
         db::interval(lease),
+        &owners,
+        &in_flight_of_owners,
+        room.per_owner,
     )
     .fetch_all(pool)
     .await?;

@@ -216,9 +216,10 @@ pub async fn change(
          set url = coalesce($2, url), description = coalesce($3, description), events = coalesce($4, events),
              credits_below = coalesce($5, credits_below), is_enabled = coalesce($6, is_enabled),
              disabled_reason = case when $6::boolean is null then disabled_reason end,
-             -- Only a fast success takes a slow webhook out of its lane: turning it on again and again must not.
+             -- Only a fast success takes a webhook out of the slow lane, also after a change of its address: turning it on
+             -- again and again, or changing it, must not.
              failing_since = case when coalesce($6 <= is_enabled, true) and coalesce($2, url) = url then failing_since end,
-             is_slow = is_slow and coalesce($2, url) = url
+             is_slow = is_slow or coalesce($2, url) <> url
          where id = $1",
         id.uuid(),
         change.url,

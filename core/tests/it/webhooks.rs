@@ -7,7 +7,7 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{self, Failure, Finish, Isolation, NewJob};
 use retouch_core::webhooks::{
     self, Attempt, Change, Delivery, DeliveryProblem, DeliveryState, DisabledReason, EventType,
-    Lane, NewWebhook, Outcome, Recorded, SendError,
+    Lane, NewWebhook, Outcome, Recorded, Room, SendError,
 };
 use retouch_core::{
     ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images,
@@ -69,8 +69,12 @@ async fn spend(pool: &PgPool, owner: UserId, image: ImageId) -> JobId {
     job
 }
 
+const fn room(free: i64, per_webhook: i64) -> Room<'static> {
+    Room { free, per_webhook, per_owner: 1000, of_webhooks: &[], of_owners: &[] }
+}
+
 async fn claim(pool: &PgPool, lane: Lane, limit: i64, per_webhook: i64) -> Vec<Delivery> {
-    webhooks::claim(pool, lane, limit, per_webhook, &[], LEASE).await.unwrap()
+    webhooks::claim(pool, lane, room(limit, per_webhook), LEASE).await.unwrap()
 }
 
 async fn sql(pool: &PgPool, statement: &'static str) {
@@ -237,7 +241,8 @@ async fn webhooks_take_turns_and_a_claim_is_exclusive(pool: PgPool) {
         "each gets its first one before any a second one"
     );
     let in_flight = [(busy, 1), (calm, 1)];
-    let next = webhooks::claim(&pool, Lane::Fast, 10, 4, &in_flight, LEASE).await.unwrap();
+    let left = Room { of_webhooks: &in_flight, ..room(10, 4) };
+    let next = webhooks::claim(&pool, Lane::Fast, left, LEASE).await.unwrap();
     assert_eq!(next.len(), 3, "with one in flight, three more");
     // Two processes never get the same one.
     let both = futures::future::join_all((0..8).map(|_| claim(&pool, Lane::Fast, 10, 10))).await;
@@ -287,6 +292,40 @@ async fn slow_and_failing_webhooks_have_a_lane_of_their_own(pool: PgPool) {
     }
     assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
     assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
+    // A success at one address says nothing about the next one.
+    let same = Change { url: Some("https://example.com/hooks"), ..Change::default() };
+    assert!(webhooks::change(&pool, ada, hook, &same).await.unwrap());
+    assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
+    let moved = Change { url: Some("https://example.com/slow"), ..Change::default() };
+    assert!(webhooks::change(&pool, ada, hook, &moved).await.unwrap());
+    assert_eq!(send(slow, Lane::Slow).await, Recorded::Delivered);
+    let moved = Change { url: Some("https://example.com/fast"), ..Change::default() };
+    assert!(webhooks::change(&pool, ada, hook, &moved).await.unwrap());
+    assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
+    assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_webhooks_of_one_owner_share_their_places(pool: PgPool) {
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    for _ in 0..5 {
+        let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+        for _ in 0..4 {
+            webhooks::send_test(&pool, ada, hook).await.unwrap();
+        }
+    }
+    let his = webhook(&pool, bob, &EventType::SUBSCRIBABLE, 1).await;
+    webhooks::send_test(&pool, bob, his).await.unwrap();
+    let claim = async |in_flight: i64| {
+        let of_owners = [(ada, in_flight)];
+        let room = Room { per_owner: 8, of_owners: &of_owners, ..room(64, 4) };
+        let claimed = webhooks::claim(&pool, Lane::Fast, room, LEASE).await.unwrap();
+        let of = |owner| claimed.iter().filter(|delivery| delivery.owner == owner).count();
+        (of(ada), of(bob))
+    };
+    assert_eq!(claim(2).await, (6, 1));
+    assert_eq!(claim(8).await, (0, 0));
+    assert_eq!(claim(7).await, (1, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -417,7 +456,7 @@ async fn what_an_earlier_address_answers_does_not_concern_the_next_one(pool: PgP
     let seen = webhooks::get(&pool, ada, hook).await.unwrap().unwrap();
     assert_eq!((seen.is_enabled, seen.failing_since), (true, None));
     wait_is_over(&pool).await;
-    let again = claim(&pool, Lane::Fast, 2, 2).await;
+    let again = claim(&pool, Lane::Slow, 2, 2).await;
     assert_eq!(
         again.iter().map(|delivery| Some(delivery.url.as_str())).collect::<Vec<_>>(),
         [url; 2]
