@@ -17,10 +17,11 @@ from typing import Any, Literal
 
 from .types import Image, Job, Result, SelectRequest, User
 
-# A refusal that asks to come back, before anything happened.
-BUSY = (429, 503)
-# The same, and a gateway that lost its server, which may have done its work.
-PASSING = (*BUSY, 502, 504)
+# Refusals that ask to come back. Only those of Retouch itself say that nothing happened: a proxy may have lost its server,
+# which may have done its work.
+PASSING = (429, 502, 503, 504)
+# How long the server may be silent, in seconds, when an interrupted program cancels a run.
+HURRY = 5
 
 
 class _ReadsEarlyAnswers(http.client.HTTPConnection):
@@ -60,11 +61,15 @@ class RetouchError(Exception):
 
 
 class Refused(RetouchError):
-    """The server refused a request. Says why in a sentence for people; `code` is for programs, where there is one."""
+    """The server refused a request. Says why in a sentence for people; `code` is for programs, where there is one.
 
-    def __init__(self, status: int, detail: str, code: str | None = None, retry_after: float | None = None):
+    `is_of_proxy` is true if it was not Retouch but something before it.
+    """
+
+    def __init__(self, status: int, detail: str, code: str | None = None, retry_after: float | None = None, *, is_of_proxy: bool = False):
         super().__init__(detail)
         self.status, self.detail, self.code, self.retry_after = status, detail, code, retry_after
+        self.is_of_proxy = is_of_proxy
 
 
 class RunFailed(RetouchError):
@@ -86,6 +91,12 @@ class ResultDeleted(RetouchError):
 
 class Unreachable(RetouchError):
     """The server did not answer, however often it was asked."""
+
+
+class _Delivery:
+    """Whether the server may have done what a request asks for."""
+
+    is_possible = False
 
 
 class Retouch:
@@ -117,21 +128,21 @@ class Retouch:
         return self.json("POST", "/api/images/upload", body, headers)
 
     def remove_background(self, image: str, **options: Any) -> Result:
-        """Cuts out the subject of an uploaded image. The options are those of `run`."""
+        """Cuts out the subject of an uploaded image. Takes the same options as `run`."""
         return self.run(f"/api/rmbg-images/remove-bg-ai?imageId={quoted(image)}", **options)
 
     def upscale(self, image: str, factor: Literal[2, 4] = 2, **options: Any) -> Result:
-        """Enlarges an uploaded image. The options are those of `run`."""
+        """Enlarges an uploaded image. Takes the same options as `run`."""
         return self.run(f"/api/upscale/upscale-ai-{factor}?imageId={quoted(image)}", **options)
 
     def magic_fix(self, image: str, prompt: str, mask: bytes, exact: bool | None = None, **options: Any) -> Result:
-        """Repaints what the mask, a PNG, marks in an uploaded image. The options are those of `run`."""
+        """Repaints the area that the mask, a PNG, marks in an uploaded image. Takes the same options as `run`."""
         fields = {"prompt": prompt} | ({} if exact is None else {"exactMask": str(exact).lower()})
         body, headers = form(fields, "mask.png", mask)
         return self.run(f"/api/magic-images/fix/{quoted(image)}", body=body, headers=headers, **options)
 
     def select(self, image: str, clicks: SelectRequest) -> bytes:
-        """Returns the mask of what was clicked, a PNG. Free."""
+        """Returns the mask of the clicked object, a PNG. Free."""
         headers = {"Content-Type": "application/json"}
         return self.request("POST", f"/api/images/{quoted(image)}/select", json.dumps(clicks).encode(), headers)
 
@@ -156,20 +167,20 @@ class Retouch:
         with the same `idempotency_key` waits for the same run, so that a program that was restarted pays once. A run that
         failed fails again with the same key; a canceled one frees its key. `on_change` gets the job before each pause.
         """
-        key, job = idempotency_key or str(uuid.uuid4()), None
-        own = {"Idempotency-Key": key, "Prefer": "respond-async"}
+        key, job, delivery = idempotency_key or str(uuid.uuid4()), None, _Delivery()
+        headers = {**headers, "Idempotency-Key": key, "Prefer": "respond-async"}
         ends = time.monotonic() + patience
         try:
-            job = self.json("POST", path, body, {**headers, **own}, ends=ends)
+            job = json.loads(self._repeat("POST", path, body, headers, ends, delivery))
             return result_of(self._wait_for_end(job, ends, on_change))
         except RetouchError as error:
             error.idempotency_key, error.job_id = key, job and job["id"]
             raise
         except BaseException:
-            if job is None:
+            if job is None and delivery.is_possible:
                 # Interrupted. The run may have been accepted, and only a repeat returns its job.
                 with contextlib.suppress(Exception):
-                    self.cancel(json.loads(self._send("POST", path, body, {**headers, **own}))["id"])
+                    self.cancel(json.loads(self._send("POST", path, body, headers, timeout=HURRY))["id"])
             raise
 
     def _wait_for_end(self, job: Job, ends: float, on_change: Callable[[Job], None]) -> Job:
@@ -215,13 +226,20 @@ class Retouch:
 
         No pause before a repeat lasts beyond `ends`, a time of `time.monotonic`: the refusal is raised instead.
         """
+        return self._repeat(method, path, body, headers, ends, _Delivery())
+
+    def _repeat(self, method: str, path: str, body: bytes, headers: Mapping[str, str], ends: float, delivery: _Delivery) -> bytes:
+        """Sends a request as often as it takes, and keeps `delivery` up to date, for a caller that is interrupted."""
         # A lost answer to anything else may have had an effect.
         repeatable = method in ("GET", "DELETE") or "Idempotency-Key" in headers
-        for attempt in range(self.retries):
+        attempt = 0
+        while True:
+            was_possible, delivery.is_possible = delivery.is_possible, True
             try:
                 return self._send(method, path, body, headers)
             except (Refused, Unreachable) as error:
-                if not (is_passing(error) if repeatable else is_busy(error)):
+                delivery.is_possible = was_possible or not is_busy(error)
+                if attempt >= self.retries or not (is_passing(error) if repeatable else is_busy(error)):
                     raise
                 if method == "POST" and not is_busy(error):
                     # The run may have been accepted. Only a repeat returns its job, which can then be canceled.
@@ -230,14 +248,14 @@ class Retouch:
                 if time.monotonic() + pause > ends:
                     raise
             time.sleep(pause)
-        return self._send(method, path, body, headers)
+            attempt += 1
 
-    def _send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def _send(self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout: float | None = None) -> bytes:
         """Sends a request once."""
         request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
         request.add_unredirected_header(*self.credential)
         try:
-            with OPENER.open(request, timeout=self.timeout) as answer:
+            with OPENER.open(request, timeout=timeout or self.timeout) as answer:
                 return answer.read()
         except urllib.error.HTTPError as answer:
             raise refusal(answer) from None
@@ -263,7 +281,8 @@ def result_of(job: Job) -> Result:
 
 
 def is_busy(error: Refused | Unreachable) -> bool:
-    return isinstance(error, Refused) and error.status in BUSY
+    """Returns whether a refusal came before anything happened."""
+    return isinstance(error, Refused) and (error.status == 429 or (error.status == 503 and not error.is_of_proxy))
 
 
 def is_passing(error: Refused | Unreachable) -> bool:
@@ -299,4 +318,5 @@ def refusal(answer: urllib.error.HTTPError) -> Refused:
     except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         # From a proxy, perhaps.
         detail, code = answer.reason, None
-    return Refused(answer.code, detail, code, float(wait) if wait.isdigit() else None)
+    is_of_proxy = answer.headers.get_content_type() != "application/problem+json"
+    return Refused(answer.code, detail, code, float(wait) if wait.isdigit() else None, is_of_proxy=is_of_proxy)

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from retouch_client import Canceled, Refused, ResultDeleted, Retouch, Unreachable
+from retouch_client.client import OPENER
 from retouch_client.types import Job
 
 FACTS = json.loads(os.environ.get("RETOUCH_CLIENT_FACTS", "null"))
@@ -71,7 +72,8 @@ class Server(BaseHTTPRequestHandler):
         status, headers, body = answer
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **headers}.items():
+        kind = "application/problem+json" if status >= 400 and isinstance(body, dict) else "application/json"
+        for name, value in {"Content-Length": str(len(data)), "Content-Type": kind, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -124,6 +126,11 @@ class AgainstFailures(unittest.TestCase):
         with self.assertRaises(Refused) as refused:
             self.retouch.request("POST", "/api/images/delete")
         self.assertEqual((refused.exception.status, len(self.server.requests)), (504, 2))
+        # A proxy does not know what its server has done.
+        self.server.answers = [(503, {"Retry-After": "0"}, b"<html>")]
+        with self.assertRaises(Refused) as refused:
+            self.retouch.request("POST", "/api/images/delete")
+        self.assertEqual((refused.exception.status, len(self.server.requests)), (503, 3))
 
     def test_a_body_that_breaks_off_is_read_again(self):
         part = (200, {"Content-Length": "100"}, b"{")
@@ -159,10 +166,11 @@ class AgainstFailures(unittest.TestCase):
         self.assertEqual(len(self.server.requests), 1)
 
     def test_a_lost_submission_is_repeated_beyond_the_patience_to_cancel_it(self):
-        self.server.answers = [None, (504, {"Retry-After": "0"}, {}), (202, {}, job("queued")), (200, {}, job("cancelled"))]
-        with self.assertRaises(Canceled):
-            self.retouch.remove_background("1", patience=0)
-        self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+        for lost in (None, (503, {"Retry-After": "0"}, b"<html>")):
+            self.server.answers = [lost, (504, {"Retry-After": "0"}, {}), (202, {}, job("queued")), (200, {}, job("cancelled"))]
+            with self.assertRaises(Canceled):
+                self.retouch.remove_background("1", patience=0)
+            self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
 
     def test_a_run_outlasts_an_outage(self):
         self.retouch.retries = 0
@@ -212,17 +220,32 @@ class AgainstFailures(unittest.TestCase):
         self.assertEqual((refused.exception.status, refused.exception.detail), (413, "This file is too large."))
         self.assertEqual(len(connections), 1)
 
-    def test_an_interrupt_during_the_submission_cancels_the_run(self):
-        self.server.answers = [None, (202, {}, job("queued")), (200, {}, job("cancelled"))]
-
-        def interrupt(_):
-            raise KeyboardInterrupt
-
-        with unittest.mock.patch("time.sleep", interrupt), self.assertRaises(KeyboardInterrupt):
+    def interrupt_a_run(self):
+        """Runs a tool until the first pause."""
+        with unittest.mock.patch("time.sleep", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
             self.retouch.remove_background("1")
-        first, repeat, cancel = self.server.requests
-        self.assertEqual(repeat, first)
-        self.assertEqual(cancel[0], "DELETE")
+
+    def test_an_interrupt_during_the_submission_cancels_the_run(self):
+        for lost in (None, (502, {}, b"<html>"), (503, {}, b"<html>")):
+            self.server.requests.clear()
+            self.server.answers = [lost, (202, {}, job("queued")), (200, {}, job("cancelled"))]
+            self.interrupt_a_run()
+            first, repeat, cancel = self.server.requests
+            self.assertEqual(repeat, first)
+            self.assertEqual(cancel[0], "DELETE")
+
+    def test_an_interrupt_while_the_server_is_busy_starts_no_run(self):
+        for status in (429, 503):
+            self.server.requests.clear()
+            self.server.answers = [(status, {}, {"detail": "Busy."})]
+            self.interrupt_a_run()
+            self.assertEqual(len(self.server.requests), 1)
+
+    def test_an_interrupted_program_waits_only_for_a_moment_to_cancel_its_run(self):
+        self.server.answers = [None, (202, {}, job("queued")), (200, {}, job("cancelled"))]
+        with unittest.mock.patch.object(OPENER, "open", wraps=OPENER.open) as sent:
+            self.interrupt_a_run()
+        self.assertEqual([call.kwargs["timeout"] for call in sent.call_args_list][:2], [60, 5])
 
     def test_a_lost_submission_tells_its_key(self):
         self.retouch.retries = 0

@@ -28,6 +28,8 @@ export class Refused extends RetouchError {
     readonly code: string | undefined,
     /** Seconds until another try makes sense. */
     readonly retryAfter: number | undefined,
+    /** True if it was not Retouch but something before it. */
+    readonly isOfProxy = false,
   ) {
     super(detail);
     this.name = 'Refused';
@@ -100,10 +102,9 @@ interface Message extends Partial<Limits> {
   isTransfer?: boolean;
 }
 
-// Refusals that ask to come back, before anything happened.
-const BUSY = [429, 503];
-// The same, and gateways that lost their server, which may have done its work.
-const PASSING = [...BUSY, 502, 504];
+// Refusals that ask to come back. Only those of Retouch itself say that nothing happened: a proxy may have lost its server,
+// which may have done its work.
+const PASSING = [429, 502, 503, 504];
 
 /** An account at a Retouch server. */
 export class Retouch {
@@ -269,7 +270,7 @@ export class Retouch {
     // fetch does not report the progress of an upload, so a file gets as long as the server allows.
     const { key, token, timeout = isTransfer ? 900_000 : 60_000 } = this.#options;
     // A redirect to another server drops this header, but would keep one of our own.
-    const headers = { ...message.headers, Authorization: `Bearer ${key ?? token}` };
+    const headers = { ...message.headers, Authorization: `Bearer ${key || token}` };
     const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(message.signal ? [message.signal] : [])]);
     try {
       const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
@@ -283,8 +284,9 @@ export class Retouch {
   }
 }
 
+/** Returns whether a refusal came before anything happened. */
 function isBusy(error: unknown): boolean {
-  return error instanceof Refused && BUSY.includes(error.status);
+  return error instanceof Refused && (error.status === 429 || (error.status === 503 && !error.isOfProxy));
 }
 
 function isPassing(error: unknown): boolean {
@@ -330,5 +332,7 @@ async function refusal(answer: Response): Promise<Refused> {
   const problem = (await answer.json().catch(() => undefined)) as Partial<Schemas['Problem']> | undefined;
   const wait = Number.parseInt(answer.headers.get('Retry-After') ?? '', 10);
   const detail = problem?.detail ?? answer.statusText;
-  return new Refused(answer.status, detail, problem?.code ?? undefined, Number.isNaN(wait) ? undefined : wait);
+  const retryAfter = Number.isNaN(wait) ? undefined : wait;
+  const isOfProxy = !answer.headers.get('Content-Type')?.startsWith('application/problem+json');
+  return new Refused(answer.status, detail, problem?.code ?? undefined, retryAfter, isOfProxy);
 }

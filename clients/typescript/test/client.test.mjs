@@ -61,6 +61,8 @@ async function serving(answers, run, options) {
     }
     if (!answer) return request.socket.destroy();
     const [status, headers, body] = answer;
+    const isProblem = status >= 400 && typeof body === 'object';
+    response.setHeader('Content-Type', isProblem ? 'application/problem+json' : 'application/json');
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -80,6 +82,13 @@ test('a missing key is refused at once', () => {
   for (const options of [{}, { key: '' }]) {
     assert.throws(() => new Retouch('http://127.0.0.1', options), /key/);
   }
+});
+
+test('an empty key leaves the token', async () => {
+  const sent = mock.method(globalThis, 'fetch', async () => new Response('{}'));
+  await new Retouch('http://127.0.0.1', { key: '', token: 't' }).account();
+  assert.equal(sent.mock.calls[0].arguments[1].headers.Authorization, 'Bearer t');
+  mock.restoreAll();
 });
 
 test('an upload has the name of its file', () =>
@@ -139,6 +148,11 @@ test('a request without a key is repeated only if the server is busy', () =>
       assert.equal(requests.length, 2);
     },
   ));
+
+test('a proxy does not know what its server has done, so a request without a key is not repeated', () =>
+  serving([[503, { 'Retry-After': '0' }, '<html>']], async (retouch) => {
+    await assert.rejects(retouch.request('POST', '/api/images/delete'), { status: 503, isOfProxy: true });
+  }));
 
 test('a body that breaks off is read again', () =>
   serving([undefined, [200, {}, { credits: 7 }]], async (retouch, requests) => {
@@ -214,14 +228,16 @@ test('a call that is aborted before a refusal arrives is not repeated', { timeou
   });
 });
 
-test('a lost submission is repeated beyond the patience, to cancel it', () =>
-  serving(
-    [undefined, [504, { 'Retry-After': '0' }, {}], [202, {}, job('queued')], [200, {}, job('cancelled')]],
-    async (retouch, requests) => {
-      await assert.rejects(retouch.removeBackground('1', { patience: 0 }), Canceled);
-      assert.equal(requests.at(-1)?.[0], 'DELETE');
-    },
-  ));
+for (const lost of [undefined, [503, { 'Retry-After': '1' }, '<html>']]) {
+  test(`a submission that is lost (${lost?.[0] ?? 'no answer'}) is repeated beyond the patience, to cancel it`, () =>
+    serving(
+      [lost, [504, { 'Retry-After': '0' }, {}], [202, {}, job('queued')], [200, {}, job('cancelled')]],
+      async (retouch, requests) => {
+        await assert.rejects(retouch.removeBackground('1', { patience: 0 }), Canceled);
+        assert.equal(requests.at(-1)?.[0], 'DELETE');
+      },
+    ));
+}
 
 test('a lost submission is repeated after an abort, to cancel it', () =>
   serving([undefined, [202, {}, job('queued')], [200, {}, job('cancelled')]], async (retouch, requests) => {
