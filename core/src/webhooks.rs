@@ -23,7 +23,7 @@ pub(crate) mod settings;
 use serde::{Deserialize, Serialize};
 
 pub use deliver::{
-    Attempt, Delivery, JobFacts, Lane, MAX_ATTEMPTS, Outcome, Recorded, SigningSecret, claim,
+    Attempt, Delivery, JobFacts, Lane, MAX_ATTEMPTS, Outcome, Recorded, Room, SigningSecret, claim,
     record, retry_delay,
 };
 pub use history::{PastDelivery, SendError, deliveries, send_again, send_test};

@@ -40,6 +40,16 @@ pub async fn from_result(
     stay: Stay,
     quota: Quota,
 ) -> sqlx::Result<FromResult> {
+    // Most repeats change nothing, so they need not wait for the owner's lock.
+    let staying = sqlx::query_scalar!(
+        r#"select i.id as "id: ImageId" from images i join users u on u.id = i.owner_id and u.deleted_at is null
+           where i.made_from_result = $1 and i.owner_id = $2 and i.expires_at is null"#,
+        result.uuid(),
+        owner.uuid(),
+    );
+    if let Some(image) = staying.fetch_optional(pool).await? {
+        return Ok(FromResult::Existed(image));
+    }
     let mut tx = db::begin(pool).await?;
     // Lock the owner, as an upload does: repeats, other uploads and the deletion of the account wait for each other.
     let user = sqlx::query!(

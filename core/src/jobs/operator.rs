@@ -11,8 +11,11 @@ use super::{
 };
 use crate::{JobId, UserId, db};
 
-/// The prefix of the idempotency keys of operators' retries; the id of the failed job follows.
-pub(super) const RETRY_KEY: &str = "retry of ";
+/// The prefix of the idempotency keys of operators' retries; the id of the failed job follows. No client can send such a key:
+/// theirs are ASCII.
+pub(super) const RETRY_KEY: &str = "≡retry of ";
+/// The prefix in older versions, which clients can send.
+const OLD_RETRY_KEY: &str = "retry of ";
 
 /// The failure code of a job that an operator ended.
 pub const ENDED_BY_OPERATOR: &str = "ended_by_operator";
@@ -87,18 +90,18 @@ impl From<sqlx::Error> for RedriveError {
 /// Why the owner of a failed job no longer needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLongerNeeded {
-    /// A later run like it is waiting, running, or done.
+    /// A later identical run is waiting, running, or done.
     #[error("its owner has run it again")]
     Repeated,
-    /// A later run like it failed, too.
+    /// A later identical run failed, too, and is to be retried.
     #[error("it was run again; only the last failure is retried")]
     Older,
-    /// Its picture expires, so nobody may ever fetch the result.
-    #[error("its picture expires, and nobody may ever fetch the result")]
+    /// Its picture expires, so the result might never be fetched.
+    #[error("its picture expires, so the result might never be fetched")]
     Expires,
 }
 
-/// Returns those failed jobs among `ids` that their owners no longer need. Retries by operators do not count.
+/// Returns those among `ids`, failed jobs to retry, that their owners no longer need. Retries by operators do not count.
 pub async fn no_longer_needed(
     pool: &PgPool,
     ids: &[JobId],
@@ -106,20 +109,22 @@ pub async fn no_longer_needed(
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     let found = sqlx::query!(
         r#"select j.id as "id: JobId", i.expires_at is not null as "expires!",
-                  later.found and later.is_repeated as "is_repeated!", later.found as "is_older!"
+                  later.is_repeated as "is_repeated!", later.is_older as "is_older!"
            from jobs j join images i on i.id = j.image_id
            cross join lateral (
-               select count(*) > 0 as found, coalesce(bool_or(o.state <> 'failed'), false) as is_repeated
+               select coalesce(bool_or(o.state <> 'failed'), false) as is_repeated,
+                      coalesce(bool_or(o.state = 'failed' and o.id = any($1)), false) as is_older
                from jobs o
                where o.owner_id = j.owner_id and o.image_id = j.image_id and o.created_at > j.created_at
                  and (o.tool, o.tier) = (j.tool, j.tier)
                  and (o.factor, o.mode, o.prompt, o.mask_sha256, o.exact_mask)
                      is not distinct from (j.factor, j.mode, j.prompt, j.mask_sha256, j.exact_mask)
-                 and o.state <> 'cancelled' and o.idempotency_key is distinct from $2 || j.id
+                 and o.state <> 'cancelled' and (o.idempotency_key is null or o.idempotency_key not in ($2 || j.id, $3 || j.id))
            ) later
            where j.id = any($1)"#,
         &ids,
         RETRY_KEY,
+        OLD_RETRY_KEY,
     )
     .fetch_all(pool)
     .await?;
@@ -161,9 +166,29 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
         idempotency_key: Some(format!("{RETRY_KEY}{job}")),
         queue_limit: None,
     };
+    if let Some(earlier) = retried_by_older_version(pool, job).await? {
+        return Ok(Submitted::Joined(earlier));
+    }
     match submit(pool, &again).await {
         Err(SubmitError::NoSuchImage) => Err(RedriveError::ImageGone),
         other => Ok(other?),
+    }
+}
+
+/// Returns the retry of a failed job that an older version submitted. A client may have taken its key for another run, which
+/// does not count.
+async fn retried_by_older_version(pool: &PgPool, job: JobId) -> sqlx::Result<Option<Job>> {
+    let retry = sqlx::query_scalar!(
+        r#"select o.id as "id: JobId" from jobs j join jobs o on o.owner_id = j.owner_id and o.idempotency_key = $2
+           where j.id = $1 and o.image_id = j.image_id and (o.tool, o.tier) = (j.tool, j.tier)
+             and (o.factor, o.mode, o.prompt, o.mask_sha256, o.exact_mask)
+                 is not distinct from (j.factor, j.mode, j.prompt, j.mask_sha256, j.exact_mask)"#,
+        job.uuid(),
+        format!("{OLD_RETRY_KEY}{job}"),
+    );
+    match retry.fetch_optional(pool).await? {
+        Some(id) => get(pool, id).await,
+        None => Ok(None),
     }
 }
 

@@ -85,7 +85,7 @@ impl Submitted {
     }
 }
 
-/// Why a new job was refused. Nothing is held in any of these cases.
+/// Why a new job was refused. Nothing is held in any of these cases, except perhaps the last.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
     /// The balance less the holds is below the price.
@@ -103,12 +103,15 @@ pub enum SubmitError {
     /// Too many jobs of this user or visitor are queued.
     #[error("Too many of your runs are waiting. Try again when some have finished.")]
     OwnerQueueFull,
-    /// The image or its owner's account was deleted meanwhile.
+    /// The image or its owner's account was deleted in the meantime.
     #[error("Image not found")]
     NoSuchImage,
     /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
+    /// The answer to the commit was lost: the job may be queued and its price held, or not.
+    #[error("it is unknown whether the job was submitted: {0}")]
+    OutcomeUnknown(#[source] sqlx::Error),
 }
 
 /// Submits a job and holds its price, or joins the job of an identical earlier request.
@@ -125,8 +128,26 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
 ///
 /// With `repeat_window`, the caller derived the idempotency key from the content of the request. Only a job that is
 /// active, or that made a result within this time, then counts as the first; a failed or canceled one does not.
+///
+/// Waits for the database as [`db::within`] does, but separately for the commit: only a commit without an answer leaves
+/// open whether there is a job.
 pub async fn submit_as(
     pool: &PgPool,
+    id: JobId,
+    new: &NewJob,
+    repeat_window: Option<Duration>,
+) -> Result<Submitted, SubmitError> {
+    let mut tx = db::begin(pool).await?;
+    let submitted = db::within(submit_in(&mut tx, id, new, repeat_window)).await?;
+    // If no job is inserted, the rollback also undoes the hold.
+    if matches!(submitted, Submitted::New(_)) {
+        db::within(tx.commit()).await.map_err(SubmitError::OutcomeUnknown)?;
+    }
+    Ok(submitted)
+}
+
+async fn submit_in(
+    conn: &mut PgConnection,
     id: JobId,
     new: &NewJob,
     repeat_window: Option<Duration>,
@@ -135,24 +156,22 @@ pub async fn submit_as(
         (Tier::Paid, Some(_)) => credits::price(new.tool),
         _ => 0,
     };
-    let mut tx = db::begin(pool).await?;
-    // If no job is inserted, the rollback also undoes the hold.
     let is_held = if let Some(owner) = new.owner {
-        let held = credits::lock_and_hold(&mut tx, owner, cost).await?;
+        let held = credits::lock_and_hold(conn, owner, cost).await?;
         // The images of a deleted account are being erased.
         held.ok_or(SubmitError::NoSuchImage)?
     } else {
-        lock_visitors(&mut tx).await?;
+        lock_visitors(conn).await?;
         true
     };
     if let (Some(window), Some(owner), Some(key)) = (repeat_window, new.owner, &new.idempotency_key)
     {
-        release_key(&mut tx, owner, key, window).await?;
+        release_key(conn, owner, key, window).await?;
     }
-    let insertion = insert(&mut tx, id, new, cost, is_held).await?;
+    let insertion = insert(conn, id, new, cost, is_held).await?;
     if let Some(earlier) = insertion.earlier {
         let is_derived = repeat_window.is_some();
-        return join(&mut tx, earlier, new, is_derived).await.map(Submitted::Joined);
+        return join(conn, earlier, new, is_derived).await.map(Submitted::Joined);
     }
     let Some(created_at) = insertion.created_at else {
         return Err(refusal(new, &insertion));
@@ -160,7 +179,7 @@ pub async fn submit_as(
     if let Some(fix) = &new.fix {
         let mask = fix.mask.as_ref();
         sqlx::query!("insert into masks (job_id, png) values ($1, $2)", id.uuid(), mask)
-            .execute(&mut *tx)
+            .execute(&mut *conn)
             .await?;
     }
     if new.tier != Tier::Paid {
@@ -171,13 +190,12 @@ pub async fn submit_as(
             new.tool.name().as_str(),
             id.uuid(),
         )
-        .execute(&mut *tx)
+        .execute(conn)
         .await?;
         if first.rows_affected() == 0 {
             return Err(SubmitError::FreeExists);
         }
     }
-    tx.commit().await?;
     Ok(Submitted::New(Job {
         id,
         owner: new.owner,
@@ -229,7 +247,7 @@ pub async fn repeated(
     Ok(first)
 }
 
-/// Takes the idempotency key from a job that no longer counts as the first. The caller has locked the owner's row.
+/// Clears the idempotency key of a job that no longer counts as the first. The caller has locked the owner's row.
 async fn release_key(
     conn: &mut PgConnection,
     owner: UserId,

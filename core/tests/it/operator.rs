@@ -77,6 +77,42 @@ async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgP
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn no_client_can_take_the_key_of_a_retry(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let other = image(&pool, None, ada, b"y").await;
+    let job = failed(&pool, ada, picture, "worker_crashed").await;
+    let theirs = NewJob { idempotency_key: Some(format!("retry of {job}")), ..paid(ada, other) };
+    let theirs = jobs::submit(&pool, &theirs).await.unwrap().into_job().id;
+    assert!(jobs::cancel(&pool, theirs).await.unwrap());
+    let again = jobs::redrive(&pool, job).await.unwrap();
+    assert!(matches!(again, Submitted::New(_)), "{again:?}");
+    let again = again.into_job();
+    assert!(!again.idempotency_key.unwrap().is_ascii());
+    // Such keys of clients expire like others; those of retries stay.
+    assert!(jobs::cancel(&pool, again.id).await.unwrap());
+    sqlx::query("update jobs set created_at = now() - interval '8 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(jobs::clear_old_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 1);
+    let key = async |job| jobs::get(&pool, job).await.unwrap().unwrap().idempotency_key;
+    assert_eq!((key(theirs).await, key(again.id).await.is_some()), (None, true));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_retry_by_an_older_version_counts(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = failed(&pool, ada, picture, "worker_crashed").await;
+    let old = NewJob { idempotency_key: Some(format!("retry of {job}")), ..paid(ada, picture) };
+    let old = jobs::submit(&pool, &old).await.unwrap().into_job().id;
+    assert_eq!(jobs::no_longer_needed(&pool, &[job]).await.unwrap().get(&job), None);
+    let again = jobs::redrive(&pool, job).await.unwrap();
+    assert!(matches!(&again, Submitted::Joined(joined) if joined.id == old), "{again:?}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_failed_magic_fix_is_redriven_with_its_mask(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;

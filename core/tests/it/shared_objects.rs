@@ -192,6 +192,21 @@ async fn a_repeat_returns_the_same_image_also_at_the_same_time(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_repeat_that_changes_nothing_waits_for_no_lock(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 100).await;
+    let source = image(&pool, None, ada, b"source").await;
+    let (_, result) = run(&pool, &bucket.storage, ada, source).await;
+    let copy = made_from(&pool, ada, result).await;
+    let mut connection = pool.acquire().await.unwrap();
+    let mut locked = connection.begin().await.unwrap();
+    sqlx::query("select from users for update").execute(&mut *locked).await.unwrap();
+    let repeat = images::from_result(&pool, ada, result, Stay::ForGood, Quota::NONE);
+    let repeat = tokio::time::timeout(Duration::from_secs(5), repeat).await.expect("at once");
+    assert_eq!(repeat.unwrap(), FromResult::Existed(copy.id));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn whatever_happens_at_once_no_row_loses_its_picture(pool: PgPool) {
     always_reachable(&pool).await;
     let bucket = Bucket::start().await;
