@@ -33,10 +33,10 @@ pub enum ApiError {
     #[error("{0} not found")]
     NotFound(&'static str),
     /// 404: the path does not exist.
-    #[error("This address does not exist.")]
+    #[error("This path does not exist.")]
     NoSuchPath,
     /// 405: the path does not support the method.
-    #[error("This address does not support the method.")]
+    #[error("This path does not support this method.")]
     MethodNotAllowed,
     /// 416: the range starts after the end of the file.
     #[error("The requested range is outside the file.")]
@@ -83,7 +83,7 @@ pub enum ApiError {
     /// 422: the mask selects nothing.
     #[error("You have to draw to select area you want to fix 1")]
     MaskEmpty,
-    /// 422: nothing stands out where somebody clicked.
+    /// 422: nothing stands out at the click.
     #[error(
         "Nothing stands out there. Click somewhere else, draw a box around what you want, or use the brush."
     )]
@@ -133,6 +133,12 @@ pub enum ApiError {
     /// The run failed and cost nothing, as its text says. 422 if the image, the mask or the result is to blame, otherwise 500.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
+    /// 500: the answer to the submission of a run was lost, so the run may have started. Not 503, which asks for a repeat:
+    /// without a key, that would start, and charge, a second run.
+    #[error(
+        "We don't know whether this run has started. Check your runs before you start it again."
+    )]
+    OutcomeUnknown(#[source] DatabaseError),
     /// 500: our fault; the log has the cause. Says nothing of a charge: the run may be finished and paid.
     #[error("Something went wrong on our side. Please try again.")]
     Internal(#[source] anyhow::Error),
@@ -228,6 +234,10 @@ impl From<SubmitError> for ApiError {
             SubmitError::QueueFull(_) => Self::QueueFull { reason: error, retry_after_secs: 60 },
             SubmitError::OwnerQueueFull => Self::QueueFull { reason: error, retry_after_secs: 10 },
             SubmitError::Database(error) => error.into(),
+            SubmitError::OutcomeUnknown(error) => {
+                tracing::error!(%error, "The answer to the submission of a run was lost");
+                Self::OutcomeUnknown(error)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Shares scarce resources, such as upload memory and connections, fairly among client addresses.
+//! Shares scarce resources, such as upload memory and connections, fairly among client addresses or users.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,65 +9,64 @@ use bytes::Bytes;
 
 use crate::kept::kept_with;
 
-/// A budget of units; one address may use half of the units that the others leave.
+/// A budget of units; one client, an address or a user, may use half of the units that the others leave.
 ///
-/// A lone address can take half of the budget, the next one a quarter. However much a few addresses take, some units
-/// remain for a newcomer.
-pub struct FairBudget {
+/// A lone client can take half of the budget, the next one a quarter. However much a few clients take, some units remain
+/// for a newcomer.
+pub struct FairBudget<Client = IpAddr> {
     limit: usize,
-    used: Mutex<Used>,
+    used: Mutex<Used<Client>>,
 }
 
-#[derive(Default)]
-struct Used {
+struct Used<Client> {
     total: usize,
-    by_address: HashMap<IpAddr, usize>,
+    by_client: HashMap<Client, usize>,
 }
 
-impl FairBudget {
+impl<Client: Copy + Eq + Hash> FairBudget<Client> {
     /// Creates a budget of `limit` units.
     pub fn new(limit: usize) -> Self {
-        Self { limit, used: Mutex::default() }
+        Self { limit, used: Mutex::new(Used { total: 0, by_client: HashMap::new() }) }
     }
 
     /// Returns an empty share for one client; `None` is a client without a limit of its own, such as a proxy.
-    pub const fn share(self: Arc<Self>, address: Option<IpAddr>) -> Share {
-        Share { budget: self, address, units: 0 }
+    pub const fn share(self: Arc<Self>, client: Option<Client>) -> Share<Client> {
+        Share { budget: self, client, units: 0 }
     }
 
-    fn used(&self) -> MutexGuard<'_, Used> {
+    fn used(&self) -> MutexGuard<'_, Used<Client>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The part of the budget that one client uses. Dropping it releases the units.
 #[must_use]
-pub struct Share {
-    budget: Arc<FairBudget>,
-    address: Option<IpAddr>,
+pub struct Share<Client: Copy + Eq + Hash = IpAddr> {
+    budget: Arc<FairBudget<Client>>,
+    client: Option<Client>,
     units: usize,
 }
 
-impl Share {
-    /// Takes `units` more; returns false if the budget or the address's part of it is exhausted.
+impl<Client: Copy + Eq + Hash> Share<Client> {
+    /// Takes `units` more; returns false if the budget or the client's part of it is exhausted.
     pub fn grow(&mut self, units: usize) -> bool {
         self.grow_to(units, usize::MAX)
     }
 
-    /// Like [`Self::grow`], and returns false if the address would then use more than `most` units.
+    /// Like [`Self::grow`], and returns false if the client would then use more than `most` units.
     pub fn grow_to(&mut self, units: usize, most: usize) -> bool {
         let limit = self.budget.limit;
         let mut used = self.budget.used();
         if used.total + units > limit {
             return false;
         }
-        if let Some(address) = self.address {
-            let own = used.by_address.get(&address).copied().unwrap_or(0);
+        if let Some(client) = self.client {
+            let own = used.by_client.get(&client).copied().unwrap_or(0);
             let others = used.total - own;
             if own + units > most.min((limit - others) / 2) {
                 return false;
             }
-            used.by_address.insert(address, own + units);
+            used.by_client.insert(client, own + units);
         }
         used.total += units;
         self.units += units;
@@ -78,16 +78,11 @@ impl Share {
         self.shrink_to(0);
     }
 
-    /// Keeps the units until the last copy of `file` is dropped.
-    pub fn keep_for(self, file: Bytes) -> Bytes {
-        kept_with(file, self)
-    }
-
     /// Moves up to `units` into a share of their own.
     pub fn split(&mut self, units: usize) -> Self {
         let units = units.min(self.units);
         self.units -= units;
-        Self { budget: Arc::clone(&self.budget), address: self.address, units }
+        Self { budget: Arc::clone(&self.budget), client: self.client, units }
     }
 
     /// Releases all but `kept` units.
@@ -96,17 +91,24 @@ impl Share {
         self.units -= units;
         let mut used = self.budget.used();
         used.total -= units;
-        let Some(address) = self.address else { return };
-        if let Some(own) = used.by_address.get_mut(&address) {
+        let Some(client) = self.client else { return };
+        if let Some(own) = used.by_client.get_mut(&client) {
             *own -= units;
             if *own == 0 {
-                used.by_address.remove(&address);
+                used.by_client.remove(&client);
             }
         }
     }
 }
 
-impl Drop for Share {
+impl Share {
+    /// Keeps the units until the last copy of `file` is dropped.
+    pub fn keep_for(self, file: Bytes) -> Bytes {
+        kept_with(file, self)
+    }
+}
+
+impl<Client: Copy + Eq + Hash> Drop for Share<Client> {
     fn drop(&mut self) {
         self.release();
     }
@@ -139,6 +141,6 @@ mod tests {
         assert!(proxy.grow(45) && !proxy.grow(1), "a proxy gets what is left");
         drop((first, second, others, proxy));
         let used = budget.used();
-        assert_eq!((used.total, used.by_address.len()), (0, 0));
+        assert_eq!((used.total, used.by_client.len()), (0, 0));
     }
 }

@@ -16,6 +16,7 @@ mod paced_stream;
 mod payments;
 mod random_secret;
 mod rate_limits;
+mod recent;
 pub mod router;
 mod routes;
 mod security_headers;

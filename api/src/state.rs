@@ -1,10 +1,13 @@
 //! The services and settings that request handlers share.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use retouch_core::db::{self, PgPool};
+use retouch_core::jobs::TypicalTime;
 use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::{OwnerError, Storage, check_owner};
 use retouch_core::{Clock, UserId};
@@ -12,6 +15,7 @@ use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use url::Url;
 
 use crate::attended_jobs::AttendedJobs;
@@ -24,6 +28,7 @@ use crate::fair_budget::FairBudget;
 use crate::job_events::JobEvents;
 use crate::payments::Payments;
 use crate::rate_limits::RateLimits;
+use crate::recent::Recent;
 use crate::signing::UrlSigner;
 use crate::turns::Turns;
 use crate::visitors::Visitors;
@@ -32,6 +37,14 @@ use crate::webhooks::address::AddressRules;
 /// Maximum concurrent renderings per caller. Each may take most of the memory for pictures, and renderings get memory
 /// in order of arrival, so a caller with many would block the others.
 const RENDERINGS_OF_CALLER: usize = 2;
+
+/// Maximum number of a user's transactions that lock their row at once. All but one wait for the lock, and each keeps a
+/// connection to the database (`DATABASE_CONNECTIONS`, 16 by default) while it waits.
+const TRANSACTIONS_OF_OWNER: usize = 4;
+
+/// How long the state of the dependencies counts, and the times of runs: anybody may ask for them, as often as they like.
+const READINESS_AGE: Duration = Duration::from_secs(1);
+const TIMES_AGE: Duration = Duration::from_secs(10);
 
 /// The services and settings of one API process. Clones share them.
 #[derive(Clone)]
@@ -70,6 +83,8 @@ pub struct Parts {
     pub decoders: DecodeBudget,
     /// Renderings in progress, by user or by the address of a visitor.
     pub renderings: Turns<(Option<UserId>, IpAddr)>,
+    /// Transactions that lock the row of a user; see [`App::in_turn_of`].
+    pub transactions: Turns<UserId>,
     /// The memory for uploads in progress, in bytes.
     pub upload_budget: Arc<FairBudget>,
     /// Open connections.
@@ -78,10 +93,25 @@ pub struct Parts {
     pub requests: Arc<FairBudget>,
     /// Samples that wait for a worker.
     pub samples: Arc<FairBudget>,
+    /// Selections that wait for a worker.
+    pub selections: Arc<FairBudget<UserId>>,
+    /// The typical times of runs.
+    pub typical_times: Recent<Vec<TypicalTime>>,
+    readiness: Recent<Dependencies>,
     /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
     /// Short tasks that outlive their requests; a stopping process waits for them.
     pub tasks: TaskTracker,
+}
+
+/// Which dependencies are available.
+#[derive(Clone, Copy, Debug)]
+pub struct Dependencies {
+    /// With the migrations of this version.
+    pub postgres: bool,
+    pub redis: bool,
+    /// With the bucket of this database.
+    pub storage: bool,
 }
 
 impl std::ops::Deref for App {
@@ -133,14 +163,50 @@ impl App {
             webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
             renderings: Turns::new(RENDERINGS_OF_CALLER),
+            transactions: Turns::new(TRANSACTIONS_OF_OWNER),
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
             connections: Arc::new(FairBudget::new(max_connections)),
             requests: Arc::new(FairBudget::new(max_connections)),
             samples: Arc::new(FairBudget::new(MAX_WAITING)),
+            selections: Arc::new(FairBudget::new(MAX_WAITING)),
+            typical_times: Recent::new(TIMES_AGE),
+            readiness: Recent::new(READINESS_AGE),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })))
+    }
+
+    /// Runs `work`, which locks the row of `owner`, when fewer than [`TRANSACTIONS_OF_OWNER`] others of theirs run, so that no
+    /// account takes all connections to the database. Once started, `work` continues even if the client hangs up: the
+    /// database would, too.
+    ///
+    /// # Errors
+    /// If `work` panics.
+    pub async fn in_turn_of<T: Send + 'static>(
+        &self,
+        owner: UserId,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let turn = self.transactions.next(owner).await?;
+        let work = async move {
+            let done = work.await;
+            drop(turn);
+            done
+        };
+        self.tasks.spawn(work.in_current_span()).await.context("changing an account")
+    }
+
+    /// Returns which dependencies are available, or were a second ago.
+    pub async fn dependencies(&self) -> Dependencies {
+        let checks = async {
+            let (postgres, redis, storage) =
+                tokio::join!(db::check(&self.pool), self.queue.ping(), self.storage_is_ready());
+            let (postgres, redis) = (postgres.is_ok(), redis.is_ok());
+            Ok::<_, Infallible>(Dependencies { postgres, redis, storage })
+        };
+        let Ok(dependencies) = self.readiness.get(checks).await;
+        dependencies
     }
 
     /// Returns true if the object store answers and the bucket belongs to this database.

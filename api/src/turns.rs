@@ -1,4 +1,5 @@
-//! Turns at rendering files, so that no caller fills the queue for memory, or keeps all of it by reading slowly.
+//! Turns at what all callers wait for in one queue, such as memory for pictures, so that no caller fills the queue, or keeps
+//! all of the memory by reading slowly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::kept::kept_with;
 
-/// Lets each caller render a few files at once. Further renderings of that caller wait, and all its renderings wait
-/// while its unread files take its share of the memory.
+/// Lets each caller do something a few times at once. What else that caller wants waits; renderings also wait while its
+/// unread files take its share of the memory.
 pub struct Turns<Caller> {
     at_once: usize,
     callers: Mutex<HashMap<Caller, Weak<Own>>>,
@@ -39,6 +40,11 @@ struct Unsent {
 impl<Caller: Eq + Hash> Turns<Caller> {
     pub fn new(at_once: usize) -> Self {
         Self { at_once, callers: Mutex::default() }
+    }
+
+    /// Waits for the turn of a caller who renders no files.
+    pub async fn next(&self, caller: Caller) -> anyhow::Result<Turn> {
+        self.take(caller, usize::MAX).await
     }
 
     /// Waits for the turn of a caller whose share of the memory is `share` bytes.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::table::table;
 
-/// The most jobs that one command retries.
+/// Maximum number of jobs that one command retries.
 const MOST_RETRIES: i64 = 10_000;
 
 #[derive(Debug, Subcommand)]
@@ -30,8 +30,9 @@ pub enum Jobs {
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..))]
         limit: i64,
     },
-    /// Retry a failed job, or all that failed lately, as new jobs at the same price. Repeating the command creates no
-    /// further jobs. Of all that failed lately, it leaves out those that their owners ran again and those whose pictures expire.
+    /// Retry one failed job, or with `--since` all recent ones, as new jobs at the same price. Repeating the command
+    /// creates no further jobs. `--since` skips jobs that their owners have already rerun and jobs whose pictures
+    /// expire.
     Retry {
         /// The failed job.
         #[arg(required_unless_present = "since", conflicts_with_all = ["since", "failure"])]
@@ -95,19 +96,20 @@ async fn retry(pool: &PgPool, job: JobId) -> anyhow::Result<Answer> {
 async fn retry_all(pool: &PgPool, filter: FailedFilter<'_>) -> anyhow::Result<Answer> {
     let mut failed = jobs::failed(pool, filter, MOST_RETRIES).await.context("reading the jobs")?;
     failed.reverse();
+    let (mut queued, mut earlier, mut refused) = (Vec::new(), 0, Vec::new());
+    failed.retain(|job| {
+        let is_final =
+            |failure: &&Failure| failure.is_of_input() || failure.code == ENDED_BY_OPERATOR;
+        let last = job.failure.as_ref().filter(is_final).filter(|_| filter.code.is_none());
+        if let Some(Failure { code, .. }) = last {
+            let reason = format!("it failed with {code}; to retry it, add --failure {code}");
+            refused.push((job.id, reason));
+        }
+        last.is_none()
+    });
     let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
     let left_out = jobs::no_longer_needed(pool, &ids).await.context("reading the jobs")?;
-    let (mut queued, mut earlier, mut refused) = (Vec::new(), 0, Vec::new());
-    for Job { id: job, failure, .. } in failed {
-        let is_final =
-            |failure: &Failure| failure.is_of_input() || failure.code == ENDED_BY_OPERATOR;
-        if let Some(Failure { code, .. }) = failure.filter(is_final)
-            && filter.code.is_none()
-        {
-            refused
-                .push((job, format!("it failed with {code}; to retry it, add --failure {code}")));
-            continue;
-        }
+    for job in ids {
         if let Some(reason) = left_out.get(&job) {
             refused.push((job, reason.to_string()));
             continue;

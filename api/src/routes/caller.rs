@@ -12,6 +12,7 @@ use super::request::header_text;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::sign_in::{sign_in, sign_in_by_key, start_again};
+use crate::visitors::is_private;
 
 /// A user with a valid token or API key.
 pub struct SignedIn(pub User);
@@ -116,8 +117,7 @@ impl FromRequestParts<App> for ClientAddress {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let peer = peer.map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip());
+        let peer = peer(parts);
         let forwarded_for = parts.headers.get_all("x-forwarded-for").iter();
         // Clients can put anything before what the proxies append.
         let lines: Vec<_> =
@@ -125,4 +125,25 @@ impl FromRequestParts<App> for ClientAddress {
         let lines: Vec<_> = lines.iter().map(AsRef::as_ref).collect();
         Ok(Self(app.visitors.address(peer, &lines)))
     }
+}
+
+/// Whether the client is on this host or in a private network. A client behind a proxy that is not listed may be anywhere.
+pub struct IsPrivate(pub bool);
+
+impl FromRequestParts<App> for IsPrivate {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let ClientAddress(address) = ClientAddress::from_request_parts(parts, app).await?;
+        let is_forwarded = parts.headers.contains_key("x-forwarded-for")
+            || parts.headers.contains_key("forwarded");
+        let by_stranger = is_forwarded && app.visitors.subscriber(peer(parts)).is_some();
+        Ok(Self(is_private(address) && !by_stranger))
+    }
+}
+
+/// Returns the address of the connection.
+fn peer(parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip())
 }

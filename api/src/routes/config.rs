@@ -263,7 +263,7 @@ impl From<&SiteConfig> for SiteView {
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
     let served = workers::known_models(&app.pool).await?;
-    let times = jobs::typical_times(&app.pool).await?;
+    let times = app.typical_times.get(jobs::typical_times(&app.pool)).await?;
     let identity = &app.identity;
     let Support { heic, avif, .. } = app.heif.support().await;
     let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

@@ -25,10 +25,13 @@ const ACTIVE_POLL: Duration = Duration::from_secs(2);
 /// The same without an active job. Credits that were bought and runs that another API process accepted appear this
 /// late.
 const IDLE_POLL: Duration = Duration::from_secs(4);
+/// Maximum time between two polls of a stream. A stream that looks less than once a minute would miss jobs; see
+/// [`jobs::active_or_recent`].
+const MAX_POLL: Duration = Duration::from_secs(30);
 /// The minimum time between two looks at the account.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// A stream ends after this time, so that nobody follows an account for longer than their token is trusted.
-const MAX_AGE: Duration = Duration::from_mins(15);
+pub(super) const MAX_AGE: Duration = Duration::from_mins(15);
 
 /// Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
 /// `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
@@ -103,12 +106,13 @@ impl AccountStream {
             }
             let is_idle = self.sent.as_ref().is_some_and(|sent| sent.active.is_empty());
             let poll = if is_idle { IDLE_POLL } else { ACTIVE_POLL };
+            // All streams of an account together look about as often as one would.
+            let streams = self.subscription.streams();
             tokio::select! {
                 () = self.app.stopping.cancelled() => return None,
                 () = tokio::time::sleep_until(self.ends_at) => return None,
-                () = tokio::time::sleep(poll) => {}
-                // All streams of an account together look as often as one would.
-                () = changed => tokio::time::sleep(MIN_INTERVAL * self.subscription.streams()).await,
+                () = tokio::time::sleep((poll * streams).min(MAX_POLL)) => {}
+                () = changed => tokio::time::sleep(MIN_INTERVAL * streams).await,
             }
         }
     }

@@ -69,7 +69,7 @@ async fn run_free(
     let outcome =
         run_visitor_tool(app, address, tool, file, release_file, preferences.wait).await?;
     match outcome {
-        RunOutcome::Pending(job) => accepted(app, &job, preferences.is_async).await,
+        RunOutcome::Pending(job) => Ok(accepted(app, &job, preferences.is_async).await),
         RunOutcome::Done(results) => {
             let result = results.first().ok_or(ApiError::NotFound("Result"))?;
             let png = app.storage.open(&result.object_key, None).await?;

@@ -9,9 +9,8 @@ use retouch_core::workers::{self, WorkerProblem};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::caller::ClientAddress;
-use crate::state::App;
-use crate::visitors::is_private;
+use super::caller::IsPrivate;
+use crate::state::{App, Dependencies};
 
 /// Returns 200 while the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = String)))]
@@ -71,22 +70,20 @@ pub struct ModelView {
     responses((status = 200, body = Readiness), (status = 503, body = Readiness)))]
 pub async fn readyz(
     State(app): State<App>,
-    ClientAddress(address): ClientAddress,
-) -> (StatusCode, Json<Readiness>) {
     // Names, versions, and paths would help an attacker.
-    let shows_details = is_private(address);
-    let (postgres, redis, storage) =
-        tokio::join!(db::check(&app.pool), app.queue.ping(), app.storage_is_ready());
-    let workers = match postgres {
-        _ if !shows_details => None,
-        Ok(()) => Some(db::within(workers::live(&app.pool)).await.unwrap_or_default()),
-        Err(_) => Some(Vec::new()),
+    IsPrivate(shows_details): IsPrivate,
+) -> (StatusCode, Json<Readiness>) {
+    let Dependencies { postgres, redis, storage } = app.dependencies().await;
+    let workers = match (shows_details, postgres) {
+        (false, _) => None,
+        (true, true) => Some(db::within(workers::live(&app.pool)).await.unwrap_or_default()),
+        (true, false) => Some(Vec::new()),
     };
-    let ready = postgres.is_ok() && redis.is_ok() && storage;
+    let ready = postgres && redis && storage;
     let readiness = Readiness {
         ready,
-        postgres: postgres.is_ok(),
-        redis: redis.is_ok(),
+        postgres,
+        redis,
         storage,
         identity_keys: app.authenticator.is_ready().await,
         credentials_problem: app.credentials.problem(app.clock.now()).filter(|_| shows_details),

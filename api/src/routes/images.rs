@@ -73,7 +73,9 @@ pub async fn delete_image(
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let canceled = images::delete(&app.pool, user.id, id(&image, "Image")?).await?;
+    let (pool, image) = (app.pool.clone(), id(&image, "Image")?);
+    let deletion = async move { images::delete(&pool, user.id, image).await };
+    let canceled = app.in_turn_of(user.id, deletion).await??;
     let canceled = canceled.ok_or(ApiError::NotFound("Image"))?;
     announce_canceled(&app, &canceled).await;
     Ok(StatusCode::NO_CONTENT)

@@ -6,12 +6,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use chrono::{DateTime, Utc};
 use futures::Stream;
 use retouch_core::db;
 use retouch_core::jobs::{self, Job};
 use retouch_core::users::User;
 
 use super::caller::{OptionalUser, SignedIn};
+use super::events::MAX_AGE;
 use super::problem::Problem;
 use super::request::{Path, Query, id};
 use super::run::{active_views, view};
@@ -78,14 +80,21 @@ pub async fn cancel_job(
     Path(job): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
-    if jobs::cancel_unanswered(&app.pool, job.id).await? {
+    let (pool, id) = (app.pool.clone(), job.id);
+    let cancellation = async move { jobs::cancel_unanswered(&pool, id).await };
+    let is_canceled = match job.owner {
+        Some(owner) => app.in_turn_of(owner, cancellation).await??,
+        None => cancellation.await?,
+    };
+    if is_canceled {
         announce_canceled(&app, &[job.id]).await;
     }
     let job = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
     Ok(Json(view(&app, &job).await?))
 }
 
-/// Streams the job as events named `job`: immediately, on every change, and when it ends.
+/// Streams the job as events named `job`: immediately, on every change, and when it ends. The stream ends after 15 minutes
+/// at most; connect again if the job has not ended.
 #[utoipa::path(get, path = "/api/jobs/{jobId}/events", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, content_type = "text/event-stream", body = JobEvent), (status = 401, body = Problem),
         (status = 404, body = Problem), (status = 429, body = Problem)),
@@ -98,7 +107,9 @@ pub async fn job_events(
     let job = visible(&app, caller.as_ref(), &job).await?;
     let place = job.owner.map(|owner| app.job_events.subscribe_to_account(owner)).transpose()?;
     let subscription = app.job_events.subscribe(job.id);
-    let stream = JobStream { subscription, app, job, sent: None, number: 0, _place: place };
+    let ends_at = app.clock.now() + MAX_AGE;
+    let stream =
+        JobStream { subscription, app, job, ends_at, sent: None, number: 0, _place: place };
     let events = futures::stream::unfold(stream, JobStream::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
@@ -121,6 +132,8 @@ struct JobStream {
     app: App,
     subscription: JobSubscription,
     job: Job,
+    /// See [`MAX_AGE`]: the events contain signed addresses.
+    ends_at: DateTime<Utc>,
     /// The last event.
     sent: Option<String>,
     number: u64,
@@ -129,7 +142,7 @@ struct JobStream {
 }
 
 impl JobStream {
-    /// Waits for a change and returns it as an event; `None` after the job has ended.
+    /// Waits for a change and returns it as an event; `None` after the job has ended, or if the stream is too old.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         if self.sent.is_some() && self.job.state.is_final() {
             return None;
@@ -145,6 +158,9 @@ impl JobStream {
                     () = self.subscription.wait(poll) => {}
                 }
                 tokio::time::sleep(MIN_EVENT_INTERVAL * others.min(MAX_SLOWDOWN)).await;
+                if self.app.clock.now() >= self.ends_at {
+                    return None;
+                }
             }
             // Survives database outages by trying again.
             let Ok(job) = db::within(jobs::get(&self.app.pool, self.job.id)).await else {

@@ -65,7 +65,7 @@ pub async fn run_magic_fix(
         idempotency_key,
         waiting: Waiting::up_to(wait),
     };
-    run::respond(&app, magic_fix(&app, user.id, request).await?, is_async).await
+    Ok(run::respond(&app, magic_fix(&app, user.id, request).await?, is_async).await)
 }
 
 /// A prompt to interpret.

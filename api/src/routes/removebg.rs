@@ -124,7 +124,7 @@ async fn run(
 ) -> Result<Response, Refusal> {
     let idempotency_key = preferences?.idempotency_key;
     let wants_json = header_text(request.headers(), header::ACCEPT).is_some_and(prefers_json);
-    let form = form::read(app, request).await?;
+    let form = form::read(app, user.id, request).await?;
     let (file, options, metadata) = parameters::parse(form)?;
     check_memory(app, &file, &options)?;
     let Removal { cutout, charged } =

@@ -5,9 +5,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::db;
-use retouch_core::jobs::{self, Job};
+use retouch_core::jobs::{self, Job, JobState};
 use retouch_core::results;
-use retouch_core::{UserId, images};
+use retouch_core::{UserId, images, with_causes};
 
 use super::problem::Problem;
 use super::request::{ImageQuery, RequestPreferences, id};
@@ -81,7 +81,7 @@ pub async fn run(
     let image = query.id()?;
     let waiting = Waiting::up_to(wait);
     let request = RunRequest { image, tool, tier, idempotency_key, waiting };
-    respond(app, run_tool(app, user, request).await?, is_async).await
+    Ok(respond(app, run_tool(app, user, request).await?, is_async).await)
 }
 
 /// Lists the results of a tool for one image, oldest first.
@@ -105,7 +105,9 @@ pub async fn delete(
     result: &str,
     tool: ToolName,
 ) -> Result<StatusCode, ApiError> {
-    if results::delete(&app.pool, user, tool, id(result, "Result")?).await? {
+    let (pool, result) = (app.pool.clone(), id(result, "Result")?);
+    let deletion = async move { results::delete(&pool, user, tool, result).await };
+    if app.in_turn_of(user, deletion).await?? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(ApiError::NotFound("Result"))
@@ -113,21 +115,36 @@ pub async fn delete(
 }
 
 /// Returns 200 with the new results, or 202 with the job if it has not ended. `is_async` is the client's preference.
-pub async fn respond(app: &App, outcome: RunOutcome, is_async: bool) -> Result<Response, ApiError> {
+pub async fn respond(app: &App, outcome: RunOutcome, is_async: bool) -> Response {
     match outcome {
-        RunOutcome::Done(results) => {
-            Ok(Json(ResultView::list(&results, &app.signer)).into_response())
-        }
+        RunOutcome::Done(results) => Json(ResultView::list(&results, &app.signer)).into_response(),
         RunOutcome::Pending(job) => accepted(app, &job, is_async).await,
     }
 }
 
 /// Returns 202 with the job and its location: because the client prefers that (`is_async`), or after a timeout.
-pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Result<Response, ApiError> {
-    let body = Json(view(app, job).await?);
+pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Response {
+    let body = match view(app, job).await {
+        Ok(view) => view,
+        // The job is submitted, and after an error the client might submit it again.
+        Err(error) => {
+            let (id, error) = (job.id, with_causes(&error));
+            tracing::warn!(error, job.id = %id, "Could not read the details of job {id}");
+            bare_view(app, job)
+        }
+    };
     let location = [(header::LOCATION, format!("/api/jobs/{}", job.id))];
     let applied = is_async.then_some([("preference-applied", "respond-async")]);
-    Ok((StatusCode::ACCEPTED, location, applied, body).into_response())
+    (StatusCode::ACCEPTED, location, applied, Json(body)).into_response()
+}
+
+/// Returns the job without results and estimate. One that is done looks as if it still ran: clients take one without results
+/// for one whose results were deleted.
+fn bare_view(app: &App, job: &Job) -> JobView {
+    let state = if job.state == JobState::Done { JobState::Running } else { job.state };
+    let finished_at = job.finished_at.filter(|_| state.is_final());
+    let job = Job { state, finished_at, ..job.clone() };
+    JobView::new(&job, None, app.job_events.progress(job.id), Vec::new())
 }
 
 /// Returns active jobs with their estimates and progress.
@@ -141,7 +158,7 @@ pub async fn active_views(app: &App, active: &[Job]) -> Result<Vec<JobView>, Api
 
 /// Returns the job with its results, estimate and progress.
 pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
-    let results = if job.state == jobs::JobState::Done {
+    let results = if job.state == JobState::Done {
         ResultView::list(&results_of(&app.pool, job.id).await?, &app.signer)
     } else {
         Vec::new()

@@ -5,7 +5,6 @@ use std::time::Duration;
 use retouch_core::queue::{Reply, Request, RequestError};
 use tokio::sync::oneshot;
 
-use crate::fair_budget::Share;
 use crate::state::App;
 
 /// Sends a request to the workers and waits up to `wait` for the reply. Holds `place` in the waiting line until then.
@@ -14,7 +13,7 @@ pub async fn ask_worker<R: Request + 'static>(
     app: &App,
     request: R,
     wait: Duration,
-    place: Option<Share>,
+    place: impl Send + 'static,
 ) -> Result<Reply<R>, RequestError> {
     let (mut answer, answered) = oneshot::channel();
     let queue = app.queue.clone();

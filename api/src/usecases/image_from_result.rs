@@ -23,8 +23,10 @@ pub async fn image_from_result(
     stay: Stay,
 ) -> Result<(Image, Origin), ApiError> {
     let quota = app.limits.quota();
-    let made = db::within(images::from_result(&app.pool, owner, result, stay, quota)).await?;
-    let (image, origin) = match made {
+    let pool = app.pool.clone();
+    let making =
+        async move { db::within(images::from_result(&pool, owner, result, stay, quota)).await };
+    let (image, origin) = match app.in_turn_of(owner, making).await?? {
         FromResult::Made(image) => (image, Origin::Made),
         FromResult::Existed(image) => (image, Origin::Existed),
         FromResult::NoResult => return Err(ApiError::NotFound("Result")),

@@ -12,6 +12,7 @@ use retouch_pixels::{Limits, PixelError};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
+use crate::decode_budget::Caller;
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -56,7 +57,8 @@ pub async fn magic_fix(
         let drawing = Drawing::read(&upload, (width, height), &limits)?;
         drawing.to_png()
     };
-    let mask = app.decoders.run(Drawing::memory_bytes(&limits), read).await?.0?;
+    let memory = Drawing::memory_bytes(&limits);
+    let mask = app.decoders.run(Caller::User(user), memory, read).await?.0?;
     let job = NewJob {
         owner: Some(user),
         image: image.id,

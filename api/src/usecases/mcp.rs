@@ -22,6 +22,7 @@ use super::magic_fix::{FixRequest, magic_fix};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
 use super::select::select;
 use super::upload_image::{NewUpload, sha256_of, upload_image};
+use crate::decode_budget::Caller;
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
@@ -224,7 +225,8 @@ async fn mask_of(app: &App, user: UserId, image: Image, area: Area) -> Result<By
                 let ImageBox { x, y, width, height } = area;
                 Drawing::rectangle(size, (x, y), (width, height))?.to_png()
             };
-            Ok(app.decoders.run(Drawing::memory_bytes(&limits), draw).await?.0?.into())
+            let memory = Drawing::memory_bytes(&limits);
+            Ok(app.decoders.run(Caller::User(user), memory, draw).await?.0?.into())
         }
     }
 }

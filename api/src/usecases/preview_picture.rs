@@ -27,9 +27,9 @@ pub async fn preview_picture(
     caller: (Option<UserId>, IpAddr),
     file: Bytes,
 ) -> Result<PicturePreview, ApiError> {
-    count_upload(app, caller).await?;
+    let caller = count_upload(app, caller).await?;
     let limits = Limits { max_dimension: app.limits.max_dimension };
-    let (readable, memory) = readable(app, &file, &limits).await?;
+    let (readable, memory) = readable(app, caller, &file, &limits).await?;
     let prepare = move || upload::prepare(&readable, &limits, true, None);
     let (prepared, _memory) = app.decoders.run_in(memory, prepare).await?;
     let upload::Upload { bytes, content_type, width, height, preview, .. } = prepared?;

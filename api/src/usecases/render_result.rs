@@ -17,6 +17,7 @@ use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile
 use tokio::time::timeout;
 
 use super::upload_image::Metadata;
+use crate::decode_budget::busy;
 use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
 use crate::state::App;
@@ -121,13 +122,6 @@ impl Marks {
                 retry_after_secs: 60,
             }
         })
-    }
-}
-
-fn busy() -> ApiError {
-    ApiError::Unavailable {
-        detail: "Too many images are being processed. Please try again shortly.".into(),
-        retry_after_secs: 5,
     }
 }
 

@@ -32,7 +32,7 @@ pub struct RunRequest {
 /// How a request waits for its job.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    /// How long to wait for the result; zero returns the job immediately.
+    /// Maximum wait for the result; zero returns the job immediately.
     pub wait: Duration,
     /// How long the idempotency key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is
     /// canceled once all clients that wait for it hung up.
@@ -89,6 +89,8 @@ pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(),
 
 /// Submits the job, rings the doorbell and waits for the end of the job. If the doorbell fails, the sweeper rings it
 /// later.
+///
+/// Once the job is submitted, no error asks for a repeat, because a repeat without a key starts, and charges, another run.
 pub(super) async fn submit_and_wait(
     app: &App,
     new: &NewJob,
@@ -99,10 +101,10 @@ pub(super) async fn submit_and_wait(
     loop {
         let id = JobId::new();
         let mut subscription = app.job_events.subscribe(id);
-        // From before the submission, which the database may complete even if the client hangs up meanwhile.
+        // Attend before submitting: the submission may commit even if the client hangs up.
         let mut attendance = repeat_window
             .map(|_| app.attended_jobs.attend(id, Box::pin(cancel_abandoned(app.clone(), id))));
-        let submitted = db::within(jobs::submit_as(&app.pool, id, new, repeat_window)).await?;
+        let submitted = submit(app, id, new, repeat_window).await?;
         let is_joined = matches!(submitted, Submitted::Joined(_));
         let mut job = match submitted {
             Submitted::Joined(job) => {
@@ -112,7 +114,8 @@ pub(super) async fn submit_and_wait(
                     *attendance = app.attended_jobs.join(job.id);
                 }
                 // The job may have ended before this subscription.
-                db::within(jobs::get(&app.pool, job.id)).await?.unwrap_or(job)
+                let latest = db::within(jobs::get(&app.pool, job.id)).await;
+                latest.ok().flatten().unwrap_or(job)
             }
             Submitted::New(job) => {
                 metrics::counter!("retouch_jobs_submitted_total",
@@ -136,7 +139,10 @@ pub(super) async fn submit_and_wait(
         }
         let left = deadline.saturating_duration_since(Instant::now());
         job = subscription.wait_for_end(&app.pool, job, left, &app.stopping).await?;
-        let outcome = outcome_of(app, job).await;
+        let outcome = match outcome_of(app, job.clone()).await {
+            Err(ApiError::Unavailable { .. }) => Ok(RunOutcome::Pending(job)),
+            outcome => outcome,
+        };
         if resubmits && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
             continue;
         }
@@ -145,6 +151,21 @@ pub(super) async fn submit_and_wait(
         }
         return outcome;
     }
+}
+
+/// Submits the job in the turn of its owner. Unlike other work in that turn, it ends if the client hangs up: nobody would
+/// wait for the job.
+async fn submit(
+    app: &App,
+    id: JobId,
+    new: &NewJob,
+    repeat_window: Option<Duration>,
+) -> Result<Submitted, ApiError> {
+    let _turn = match new.owner {
+        Some(owner) => Some(app.transactions.next(owner).await?),
+        None => None,
+    };
+    Ok(jobs::submit_as(&app.pool, id, new, repeat_window).await?)
 }
 
 /// Waits for the end of an earlier job, at most `wait`. With zero, returns it at once, even if it has ended.

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
-use retouch_core::db;
-use retouch_core::images::{self, Uploader};
+use retouch_core::images::{self, Image, Uploader};
 use retouch_core::jobs::{self, NewJob};
+use retouch_core::{ImageId, db};
 
 use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
 use super::upload_image::{NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
+use crate::visitors::Visitor;
 
 /// Runs `tool` on `file` for the visitor at `address`.
 ///
 /// A repeated upload of the same file within the hour refers to the same image. It returns the run that this image
-/// already had, so that nobody loses a result to a closed tab, and does not count as a run. Any other run counts once
-/// its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is not needed.
+/// already had, so that nobody loses a result to a closed tab, and does not count as a run. Any other run counts, unless
+/// its picture is refused or the queue is full. Calls `release_file` as soon as `file` is not needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,
@@ -43,18 +44,16 @@ pub async fn run_visitor_tool(
     // Before anything is counted or decoded.
     db::within(jobs::check_visitor_queue(&app.pool, &visitor.pseudonym, queue_limit)).await?;
     limits.uploads.count(&visitor).await?;
-    let image = if let Some(image) = known {
-        drop(file);
-        db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
-    } else {
-        let max = app.limits.max_dimension_of(tool.name());
-        let uploader = Uploader::Visitor(visitor.pseudonym.clone());
-        upload_image(app, NewUpload::new(uploader, file, max)).await?
+    // Before the picture is decoded and stored for nothing.
+    limits.runs.count(&visitor).await?;
+    let image = match image_to_run_on(app, &visitor, tool, known, file).await {
+        Ok(image) => image,
+        Err(error) => {
+            limits.runs.give_back(&visitor).await;
+            return Err(error);
+        }
     };
     release_file();
-    // A known image may have been uploaded for a tool with a higher limit.
-    check_size(app, tool, image.width.max(image.height))?;
-    limits.runs.count(&visitor).await?;
     let job = NewJob {
         owner: None,
         image: image.id,
@@ -69,4 +68,25 @@ pub async fn run_visitor_tool(
         limits.runs.give_back(&visitor).await;
     }
     outcome
+}
+
+/// Returns the image that the visitor's file became earlier, or stores it now.
+async fn image_to_run_on(
+    app: &App,
+    visitor: &Visitor,
+    tool: Tool,
+    known: Option<ImageId>,
+    file: Bytes,
+) -> Result<Image, ApiError> {
+    let image = if let Some(image) = known {
+        drop(file);
+        db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
+    } else {
+        let max = app.limits.max_dimension_of(tool.name());
+        let uploader = Uploader::Visitor(visitor.pseudonym.clone());
+        upload_image(app, NewUpload::new(uploader, file, max)).await?
+    };
+    // A known image may have been uploaded for a tool with a higher limit.
+    check_size(app, tool, image.width.max(image.height))?;
+    Ok(image)
 }

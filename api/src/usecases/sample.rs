@@ -52,7 +52,7 @@ pub async fn sample(
     }
     let picture_pixels = u64::from(picture.0) * u64::from(picture.1);
     let request = SampleRequest::new(file, factor, picture_pixels);
-    let reply = ask_worker(app, request, WAIT, Some(place)).await;
+    let reply = ask_worker(app, request, WAIT, place).await;
     reply.map_err(|error| unavailable(&error))?.map_err(failed)
 }
 

@@ -1,5 +1,6 @@
 //! Selects the clicked object. A worker does this within seconds and without a job; nothing is stored or charged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,10 +11,13 @@ use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 
 use super::ask_worker::ask_worker;
 use crate::error::ApiError;
+use crate::fair_budget::FairBudget;
 use crate::state::App;
 
 /// Maximum wait of a request for a worker.
 const WAIT: Duration = Duration::from_secs(10);
+/// How many selections of one user may wait. Workers make them one after the other.
+const PLACES_OF_USER: usize = 4;
 
 /// Returns the selection as a PNG of the image's size, white where it is selected.
 pub async fn select(
@@ -25,9 +29,13 @@ pub async fn select(
     let size = (image.width.unsigned_abs(), image.height.unsigned_abs());
     clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
     app.rate_limits.users.selections.count(user).await?;
+    let mut place = FairBudget::share(Arc::clone(&app.selections), Some(user));
+    if !place.grow_to(1, PLACES_OF_USER) {
+        return Err(unavailable(&RequestError::Busy));
+    }
     let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
-    let reply = ask_worker(app, request, WAIT, None).await.map_err(|error| unavailable(&error))?;
-    reply.map_err(failed)
+    let reply = ask_worker(app, request, WAIT, place).await;
+    reply.map_err(|error| unavailable(&error))?.map_err(failed)
 }
 
 fn unavailable(error: &RequestError) -> ApiError {

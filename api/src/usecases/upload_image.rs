@@ -17,7 +17,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::decode_budget::Memory;
+use crate::decode_budget::{Caller, Memory};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -80,7 +80,9 @@ pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> 
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
     let limits = Limits { max_dimension };
-    let (picture, provenance, memory) = prepare(app, file, limits, metadata, is_shown).await?;
+    let caller = Caller::from(&uploader);
+    let (picture, provenance, mut memory) =
+        prepare(app, caller, file, limits, metadata, is_shown).await?;
     let image = NewImage {
         id: ImageId::new(),
         uploader,
@@ -95,7 +97,8 @@ pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> 
         provenance,
     };
     store(app, image.id, picture).await?;
-    drop(memory);
+    // The turn stays: recording the image locks the row of its owner, and would keep a connection to the database waiting.
+    memory.shrink_to(0);
     record(app, &image).await
 }
 
@@ -103,12 +106,13 @@ pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> 
 /// too.
 async fn prepare(
     app: &App,
+    caller: Caller,
     file: Bytes,
     limits: Limits,
     metadata: Metadata,
     is_shown: bool,
 ) -> Result<(upload::Upload, Option<Provenance>, Memory), ApiError> {
-    let (readable, mut memory) = readable(app, &file, &limits).await?;
+    let (readable, mut memory) = readable(app, caller, &file, &limits).await?;
     let keeps_marks = app.credentials.may_mark();
     if keeps_marks {
         // Reading the marks needs this memory in addition to the file and its copies.
@@ -201,15 +205,16 @@ pub fn size(file: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
 /// Returns a file that can be prepared, and the memory for that: this one, or what HEIC and AVIF are converted to.
 pub async fn readable(
     app: &App,
+    caller: Caller,
     file: &Bytes,
     limits: &Limits,
 ) -> Result<(Bytes, Memory), ApiError> {
     if Codec::of(file).is_none() {
         let needed = Header::read(file, limits)?.prepare_bytes();
-        return Ok((file.clone(), app.decoders.reserve_soon(needed).await?));
+        return Ok((file.clone(), app.decoders.reserve_soon(caller, needed).await?));
     }
     let header = heif::Header::read(file, limits)?;
-    let memory = app.decoders.reserve_soon(header.convert_bytes()).await?;
+    let memory = app.decoders.reserve_soon(caller, header.convert_bytes()).await?;
     let convert = app.heif.convert(file.clone(), &header);
     let (converted, memory) = app.decoders.run_apart(memory, convert).await?;
     let converted = converted?;

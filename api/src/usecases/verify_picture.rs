@@ -8,6 +8,7 @@ use retouch_credentials::{Report, reading_bytes};
 use retouch_pixels::Limits;
 
 use super::upload_image::size;
+use crate::decode_budget::Caller;
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -17,24 +18,24 @@ pub async fn verify_picture(
     caller: (Option<UserId>, IpAddr),
     file: Bytes,
 ) -> Result<Report, ApiError> {
-    count_upload(app, caller).await?;
+    let caller = count_upload(app, caller).await?;
     // No pixel is decoded, so pictures of any size can be verified.
     size(&file, &Limits { max_dimension: u32::MAX })?;
     let verifier = app.verifier.clone();
     let memory = file.len() as u64 + reading_bytes(&file);
-    Ok(app.decoders.run(memory, move || verifier.read(&file)).await?.0)
+    Ok(app.decoders.run(caller, memory, move || verifier.read(&file)).await?.0)
 }
 
-/// Counts an upload that is not stored.
+/// Counts an upload that is not stored, and returns whose it is.
 pub async fn count_upload(
     app: &App,
     (user, address): (Option<UserId>, IpAddr),
-) -> Result<(), ApiError> {
-    match user {
-        Some(user) => {
-            app.rate_limits.users.uploads.count(user).await?;
-        }
-        None => app.rate_limits.visitors.uploads.count(&app.visitors.visitor(address)).await?,
+) -> Result<Caller, ApiError> {
+    if let Some(user) = user {
+        app.rate_limits.users.uploads.count(user).await?;
+        return Ok(Caller::User(user));
     }
-    Ok(())
+    let visitor = app.visitors.visitor(address);
+    app.rate_limits.visitors.uploads.count(&visitor).await?;
+    Ok(Caller::Visitor(visitor.pseudonym))
 }

@@ -298,7 +298,7 @@ async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
     assert_eq!(app.balance("ada").await, (45, 0));
     admin(&app, &["grant", "ada", "-40", "--note", "a mistake"]).await.unwrap();
     let too_much = admin(&app, &["grant", "ada", "-6", "--note", "too much"]).await.unwrap_err();
-    assert!(format!("{too_much:#}").contains("only 5 credits can be taken away"), "{too_much:#}");
+    assert!(format!("{too_much:#}").contains("only 5 credits can be removed"), "{too_much:#}");
     assert_eq!(app.balance("ada").await, (5, 0));
 
     let shown = admin(&app, &["user", "ADA@example.test"]).await.unwrap();

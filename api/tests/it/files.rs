@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::app::TestApp;
+use crate::app::{TestApp, png};
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_file_supports_ranges_and_caching_until_its_url_expires(pool: PgPool) {
@@ -134,27 +134,27 @@ async fn the_page_is_served_for_its_routes_and_never_for_api_paths(pool: PgPool)
     }
     let asset = app.get("/assets/index-1a2b.js").send().await;
     assert_eq!(asset.header("cache-control"), "public, max-age=31536000, immutable");
-    app.get("/assets/gone-9.js").send().await.is_problem(404, "This address does not exist.");
-    app.get("/api/nothing").send().await.is_problem(404, "This address does not exist.");
+    app.get("/assets/gone-9.js").send().await.is_problem(404, "This path does not exist.");
+    app.get("/api/nothing").send().await.is_problem(404, "This path does not exist.");
     app.post("/api/user/get")
         .send()
         .await
-        .is_problem(405, "This address does not support the method.");
+        .is_problem(405, "This path does not support this method.");
     let posted = app.post("/dashboard").send().await;
-    posted.is_problem(405, "This address does not support the method.");
+    posted.is_problem(405, "This path does not support this method.");
     assert_eq!(posted.header("allow"), "GET,HEAD");
     let run = app.request(Method::HEAD, "/api/upscale/upscale-ai-2").send().await;
     assert_eq!((run.status.as_u16(), run.header("allow")), (405, "GET,POST"));
     let metadata = "/.well-known/oauth-authorization-server/realms/retouch";
     for file in ["/favicon.ico", "/.env", "/.git/config.old", "/images/a.png", metadata] {
-        app.get(file).send().await.is_problem(404, "This address does not exist.");
+        app.get(file).send().await.is_problem(404, "This path does not exist.");
     }
     assert_eq!(app.get("/index.html").send().await.status, StatusCode::OK);
     // Clients of remove.bg expect errors in its format.
     for (answer, status, title) in [
-        (app.get("/v1.0/nothing").send().await, 404, "This address does not exist."),
-        (app.get("/v1.0").send().await, 404, "This address does not exist."),
-        (app.get("/v1.0/removebg").send().await, 405, "This address does not support the method."),
+        (app.get("/v1.0/nothing").send().await, 404, "This path does not exist."),
+        (app.get("/v1.0").send().await, 404, "This path does not exist."),
+        (app.get("/v1.0/removebg").send().await, 405, "This path does not support this method."),
     ] {
         let shown = answer.json()["errors"][0]["title"].clone();
         assert_eq!((answer.status.as_u16(), shown.as_str()), (status, Some(title)));
@@ -191,6 +191,10 @@ async fn readiness_reports_unavailable_dependencies(pool: PgPool) {
     assert_eq!((ready.status, &ready.json()["ready"]), (StatusCode::OK, &true.into()));
     assert_eq!(app.get("/healthz").send().await.text(), "ok");
     assert!(ready.json()["workers"].is_array());
+    for (header, client) in [("x-forwarded-for", "10.0.0.1"), ("forwarded", "for=10.0.0.1")] {
+        let unlisted = app.get("/readyz").header(header, client).send().await.json();
+        assert_eq!(unlisted.get("workers"), None, "behind a proxy that is not listed");
+    }
     let proxied = TestApp::start_with(app.pool.clone(), &["--trusted-proxies=127.0.0.1"]).await;
     let elsewhere = proxied.get("/readyz").header("x-forwarded-for", "9.9.9.9").send().await;
     assert_eq!((elsewhere.status, &elsewhere.json()["ready"]), (StatusCode::OK, &true.into()));
@@ -212,4 +216,31 @@ async fn an_api_with_the_bucket_of_another_database_is_not_ready(pool: PgPool) {
     let not_ready = app.get("/readyz").send().await;
     assert_eq!(not_ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(not_ready.json()["storage"], false);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn readiness_is_checked_once_a_second_however_often_anybody_asks(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let status = async || app.get("/readyz").send().await.status;
+    assert_eq!(status().await, StatusCode::OK);
+    let another = b"another".to_vec().into();
+    app.bucket.storage.put(storage::OWNER_KEY, "text/plain", another).await.unwrap();
+    assert_eq!(status().await, StatusCode::OK, "as a moment ago");
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(status().await, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_times_of_runs_are_read_once_in_a_while(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let config = async || app.get("/api/config").send().await.json();
+    let before = config().await["tools"].clone();
+    let image = app.upload("ada").await;
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    app.post(&path).by(&app.token("ada")).asynchronously().send().await;
+    let job = app.claim().await.unwrap().id;
+    app.finish(job, &png(64, 48)).await;
+    assert_eq!(config().await["tools"], before);
+    let restarted = TestApp::start(app.pool.clone()).await;
+    assert_ne!(restarted.get("/api/config").send().await.json()["tools"], before);
 }

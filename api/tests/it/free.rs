@@ -99,6 +99,19 @@ async fn an_address_gets_ten_runs_an_hour(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_picture_beyond_the_runs_of_an_address_is_not_even_prepared(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--visitor-runs-per-hour=1"]).await;
+    let run = async |file: &[u8]| app.post(RUN).file(file).asynchronously().send().await.status;
+    // A refused picture gives its run back.
+    assert_eq!(run(b"no picture").await, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(run(&png(50, 40)).await, StatusCode::ACCEPTED);
+    assert_eq!(run(&png(51, 40)).await, StatusCode::TOO_MANY_REQUESTS);
+    let images: i64 =
+        sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(images, 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_visitors_queue_is_limited(pool: PgPool) {
     let settings = ["--visitor-queue=2", "--trusted-proxies=127.0.0.1"];
     let app = TestApp::start_with(pool, &settings).await;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use futures::future::join_all;
 use retouch_catalog::FixMode;
+use serde_json::json;
 use sqlx::PgPool;
 
-use crate::app::{Answer, TestApp};
+use crate::app::{Answer, TestApp, png};
 use crate::magic_images::{install, mask};
 
 const REUSED: &str = "This Idempotency-Key was already used for a different request.";
@@ -196,4 +197,74 @@ async fn a_key_stays_used_when_its_image_is_deleted(pool: PgPool) {
     app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
     run(&other).await.is_problem(422, REUSED);
     run(&image).await.is_problem(404, "Image not found");
+}
+
+async fn sql(pool: &PgPool, statements: &'static str) {
+    sqlx::raw_sql(statements).execute(pool).await.unwrap();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_submission_whose_outcome_is_unknown_does_not_ask_for_a_repeat(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let run = || app.post(&path).by(&ada).header("idempotency-key", "click").asynchronously();
+    // The connection breaks while the server commits.
+    sql(
+        &app.pool,
+        "create function hang_up() returns trigger language plpgsql as
+             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+         create constraint trigger hangs_up after insert on jobs deferrable initially deferred
+             for each row execute function hang_up()",
+    )
+    .await;
+    let lost = run().send().await;
+    lost.is_problem(
+        500,
+        "We don't know whether this run has started. Check your runs before you start it again.",
+    );
+    assert_eq!((&lost.json()["code"], lost.header("retry-after")), (&json!("outcome_unknown"), ""));
+    sql(&app.pool, "drop trigger hangs_up on jobs").await;
+    assert_eq!(run().send().await.status, StatusCode::ACCEPTED);
+    assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 5)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_that_is_submitted_is_accepted_though_its_details_cannot_be_read(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let run = || app.post(&path).by(&ada).header("idempotency-key", "click");
+    sql(&app.pool, "alter table workers rename to workers_away").await;
+    let first = run().asynchronously().send().await;
+    assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
+    assert_eq!(
+        (&first.json()["state"], &first.json()["position"]),
+        (&json!("queued"), &json!(null))
+    );
+    sql(&app.pool, "alter table workers_away rename to workers").await;
+
+    let job = app.claim().await.unwrap().id;
+    app.finish(job, &png(64, 48)).await;
+    // As if the database were starting.
+    sql(
+        &app.pool,
+        "create function away() returns boolean language plpgsql as
+             'begin raise exception ''away'' using errcode = ''57P03''; end';
+         alter table results rename to results_away;
+         create view results as select * from results_away where away()",
+    )
+    .await;
+    let paid = run().send().await;
+    assert_eq!(paid.status, StatusCode::ACCEPTED, "{}", paid.text());
+    assert_eq!(paid.header("location"), format!("/api/jobs/{job}"));
+    assert_eq!(
+        paid.json()["state"],
+        "running",
+        "without results, done means that they were deleted"
+    );
+    sql(&app.pool, "drop view results; alter table results_away rename to results").await;
+    let again = run().send().await;
+    assert_eq!((again.status, &again.json()[0]["jobId"]), (StatusCode::OK, &json!(job)));
+    assert_eq!(debits(&app).await, [-5]);
 }

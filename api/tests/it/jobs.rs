@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use axum::body::BodyDataStream;
 use axum::http::StatusCode;
+use chrono::TimeDelta;
 use futures::StreamExt;
 use retouch_catalog::{Count, CountUnit};
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage};
+use retouch_standins::testing::adjust;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -81,6 +83,22 @@ async fn the_event_stream_shows_progress_and_ends_with_the_result(pool: PgPool) 
         "{text}"
     );
     assert_eq!(events.last().unwrap()["results"][0]["credits"], 5);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nobody_follows_a_job_for_longer_than_their_token_is_trusted(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let image = app.upload("ada").await;
+    let path = format!("/api/jobs/{}/events", start(&app, &image).await["id"].as_str().unwrap());
+    let response = app.get(&path).by(&app.token("ada")).open().await;
+    let mut body = response.into_body().into_data_stream();
+    let first = body.next().await.unwrap().unwrap();
+    assert!(first.starts_with(b"event: job"));
+    app.clock.advance(TimeDelta::minutes(15));
+    let job = app.claim().await.unwrap().id;
+    app.finish(job, &png(64, 48)).await;
+    let rest = tokio::time::timeout(Duration::from_secs(10), body.next()).await;
+    assert!(rest.expect("the stream ends").is_none(), "and does not show the result");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -269,6 +287,28 @@ async fn an_account_can_follow_fifty_streams(pool: PgPool) {
     for path in ["/api/events", &job] {
         assert_eq!(app.get(path).by(&ada).open().await.status(), StatusCode::OK);
     }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_streams_of_an_account_together_look_as_often_as_one(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let user = app.get("/api/user/get").by(&app.token("ada")).send().await.json();
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        let response = app.get("/api/events").by(&app.token("ada")).open().await;
+        streams.push(response.into_body().into_data_stream());
+    }
+    for stream in &mut streams {
+        account_events(stream, |name, _| name == "account").await;
+    }
+    let mut is_silent = async |seconds: u64| {
+        let news = futures::future::select_all(streams.iter_mut().map(StreamExt::next));
+        tokio::time::timeout(Duration::from_secs(seconds), news).await.is_err()
+    };
+    assert!(is_silent(1).await, "all have looked twice, and wait");
+    // No event announces it. One stream alone would see it after four seconds.
+    adjust(&app.pool, user["id"].as_str().unwrap().parse().unwrap(), 100).await;
+    assert!(is_silent(6).await);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retouch_core::UserId;
-use retouch_standins::testing::adjust;
-use sqlx::PgPool;
+use retouch_standins::testing::{adjust, wait_for_locks};
+use sqlx::{Connection, PgConnection, PgPool};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -264,7 +264,7 @@ async fn rejected_requests_do_not_count_as_free_runs(pool: PgPool) {
     assert_eq!(third.status, StatusCode::TOO_MANY_REQUESTS);
     assert!(third.text().contains("Too many free runs from your network"), "{}", third.text());
     // But every upload counts as an upload.
-    assert_eq!(run(b"no picture").await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(run(b"no picture").await.status, StatusCode::TOO_MANY_REQUESTS);
     let eighth = run(b"no picture").await;
     assert_eq!(eighth.status, StatusCode::TOO_MANY_REQUESTS);
     assert!(eighth.text().contains("Too many uploads from your network"), "{}", eighth.text());
@@ -345,4 +345,32 @@ async fn a_client_that_is_rejected_while_uploading_can_read_the_response(pool: P
     let mut first = [0; 13];
     careful.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 401 ");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_account_does_not_take_all_connections_to_the_database(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    app.upload("bob").await;
+    let job = app.post(&paid(&image)).by(&ada).asynchronously().send().await.json();
+    let path = format!("/api/jobs/{}", job["id"].as_str().unwrap());
+    // Beside the pool, which has five connections.
+    let mut other = PgConnection::connect_with(&app.pool.connect_options()).await.unwrap();
+    let mut locked = other.begin().await.unwrap();
+    sqlx::query("select from users where reserved > 0 for update")
+        .execute(&mut *locked)
+        .await
+        .unwrap();
+    let cancel = || app.delete(&path).by(&ada).send();
+    let canceling = futures::future::join_all((0..20).map(|_| cancel()));
+    let others = async {
+        wait_for_locks(&app.pool, 4).await;
+        let balance = tokio::time::timeout(Duration::from_secs(5), app.balance("bob")).await;
+        locked.rollback().await.unwrap();
+        balance.expect("another account is served")
+    };
+    let (answers, balance) = tokio::join!(canceling, others);
+    assert_eq!(balance, (20, 0));
+    assert!(answers.iter().all(|answer| answer.json()["state"] == "cancelled"));
+    assert_eq!(app.balance("ada").await, (20, 0));
 }

@@ -168,3 +168,27 @@ async fn selections_are_limited_like_uploads_and_counted_by_themselves(pool: PgP
     assert!(answer.text().contains("You can start 2 selections per minute."), "{}", answer.text());
     app.upload("ada").await;
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_user_does_not_fill_the_queue_of_selections(pool: PgPool) {
+    let (app, image) = start(pool).await;
+    let hers = app.upload("eve").await;
+    app.app.queue.announce::<SelectionRequest>().await.unwrap();
+    let subject = json!({"subject": true});
+    let ask = async |name: &str, image: &str| {
+        app.post(&path(image)).by(&app.token(name)).json_body(&subject).send().await
+    };
+    // No worker answers, so what waits is dropped when the time is over.
+    let waiting = futures::future::join_all((0..4).map(|_| ask("ada", &image)));
+    let others = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let fifth = ask("ada", &image).await;
+        let detail = "Selecting takes too long right now. Use the brush, or try again in a moment.";
+        fifth.is_problem(503, detail);
+        tokio::time::timeout(Duration::from_millis(500), ask("eve", &hers)).await.is_err()
+    };
+    tokio::select! {
+        _ = waiting => panic!("somebody answered"),
+        waits = others => assert!(waits, "another user is refused"),
+    }
+}

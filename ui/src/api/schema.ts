@@ -346,7 +346,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Streams the job as events named `job`: immediately, on every change, and when it ends. */
+        /**
+         * Streams the job as events named `job`: immediately, on every change, and when it ends. The stream ends after 15 minutes
+         *     at most; connect again if the job has not ended.
+         */
         get: operations["job_events"];
         put?: never;
         post?: never;

@@ -53,7 +53,9 @@ pub async fn delete_images(
 ) -> Result<Json<DeletedView>, ApiError> {
     let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let ids = checked(request.image_ids, MAX_DELETED)?;
-    let gone = images::delete_many(&app.pool, user.id, &ids).await?;
+    let pool = app.pool.clone();
+    let deletion = async move { images::delete_many(&pool, user.id, &ids).await };
+    let gone = app.in_turn_of(user.id, deletion).await??;
     announce_canceled(&app, &gone.canceled).await;
     Ok(Json(DeletedView { deleted: gone.images.into_iter().map(ImageId::uuid).collect() }))
 }

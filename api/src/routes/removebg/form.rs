@@ -12,9 +12,11 @@ use axum::extract::multipart::MultipartRejection;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::header;
 use futures::{StreamExt, TryStreamExt};
+use retouch_core::UserId;
 use utoipa::ToSchema;
 
 use super::refusal::Refusal;
+use crate::decode_budget::Caller;
 use crate::error::ApiError;
 use crate::routes::base64_file::Base64File;
 use crate::routes::body::IncomingBody;
@@ -29,8 +31,8 @@ pub use fields::{Form, printable};
 /// Allowance for everything around the file, in bytes.
 const OVERHEAD: usize = 64 * 1024;
 
-/// Reads the body.
-pub async fn read(app: &App, request: Request) -> Result<Form, Refusal> {
+/// Reads the body that `user` sent.
+pub async fn read(app: &App, user: UserId, request: Request) -> Result<Form, Refusal> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let incoming = request.extensions().get::<IncomingBody>().cloned();
@@ -44,9 +46,9 @@ pub async fn read(app: &App, request: Request) -> Result<Form, Refusal> {
         "application/json" => {
             let body = read_all(request, max_base64, max_bytes).await?;
             // The parser unescapes the text of the file, and decodes it.
-            let memory = 2 * body.len();
+            let memory = 2 * body.len() as u64;
             let parse = move || json::parse(&body, form);
-            form = app.decoders.run(memory as u64, parse).await?.0?;
+            form = app.decoders.run(Caller::User(user), memory, parse).await?.0?;
         }
         _ => {
             let title =
