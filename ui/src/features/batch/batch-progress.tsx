@@ -67,7 +67,7 @@ export function BatchProgress(props: BatchProgressProps) {
       </div>
       {count('unpaid') > 0 && (
         <div className="grid gap-2">
-          {/* Nobody who has bought credits needs more of them for what is left. */}
+          {/* After buying credits, the user may have enough for the remaining files. */}
           {isShort && <NotEnoughCredits />}
           <p className="text-sm text-soft">
             {t('Finished results are kept, and runs in progress continue.')}

@@ -36,7 +36,7 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
                 >
                   {t('Try now')}
                 </ButtonLink>
-                {/* The price and the time are those of paid runs. */}
+                {/* The price and the time are for paid runs. */}
                 {offer.available && (
                   <span className="text-sm text-soft tabular-nums">
                     {prices(offer.costs.map(({ credits }) => credits))}

@@ -34,7 +34,7 @@ import { urlsOf, useStage } from './use-stage';
 
 const NARROW = '(width < 64rem)';
 
-/** Magic Fix on an image, and on what it becomes with each fix. */
+/** Magic Fix on an image, and on the result of each fix. */
 export function MagicFixTool({ image }: { image: Image }) {
   return <Editor key={useSeries(image)} image={image} />;
 }
@@ -58,7 +58,7 @@ function Editor({ image }: { image: Image }) {
     onDone: (added) => setSelectedId(added.at(-1)?.imageId ?? null),
     onStarted: (jobId, imageId, request) => {
       draftActions(request.picture).setRun(jobId, request.marks);
-      // Undo may have gone back to another picture meanwhile.
+      // Undo may have moved to another picture in the meantime.
       if (request.picture !== picture.key) return;
       stage.showImage(imageId);
       scrollToResults(results.current, NARROW);
@@ -152,7 +152,7 @@ function Editor({ image }: { image: Image }) {
           onSubmit={start}
         />
         <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
-        {/* Stays in sight while somebody draws, with the reason why a run does not start. */}
+        {/* Stays visible while the user draws, with the reason why a run does not start. */}
         <div
           data-bottom-bar
           className="grid gap-4 lg:tall:sticky lg:tall:bottom-0 lg:tall:z-10 lg:tall:border-t lg:tall:border-line lg:tall:bg-canvas lg:tall:py-3"
