@@ -24,6 +24,7 @@ export const sentences = [
   msg('Nothing stands out there. Click somewhere else, draw a box around what you want, or use the brush.'),
   msg('Failed to redirect to payment, please try again later'),
   msg('Something went wrong on our side. Please try again.'),
+  msg("We don't know whether this run has started. Check your runs before you start it again."),
   msg('The service is starting or under maintenance. Please try again in a moment.'),
   msg('Images are temporarily unavailable. Please try again shortly.'),
   msg('The service is busy. Please try again in a moment.'),

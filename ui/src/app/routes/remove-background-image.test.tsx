@@ -82,7 +82,12 @@ describe('the background tool on a stored image', () => {
     expect(api.idempotencyKeys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   });
 
-  test('retries with the same key after a lost response', async () => {
+  const unknown = () => HttpResponse.json({ detail: 'Who knows?', code: 'outcome_unknown' }, { status: 500 });
+  test.each([
+    ['lost response', () => HttpResponse.error()],
+    ['response of a proxy', () => new HttpResponse(null, { status: 503 })],
+    ['response that the outcome is unknown', unknown],
+  ])('retries with the same key after a %s', async (_, answer) => {
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
     const lost: (string | null)[] = [];
@@ -91,7 +96,7 @@ describe('the background tool on a stored image', () => {
         '*/api/rmbg-images/remove-bg-ai',
         ({ request }) => {
           lost.push(request.headers.get('Idempotency-Key'));
-          return HttpResponse.error();
+          return answer();
         },
         { once: true },
       ),

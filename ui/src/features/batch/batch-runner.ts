@@ -4,7 +4,7 @@ import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { runLimit } from '@/features/runs/run-limit';
-import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
+import { ApiError, api, isProblem, isRefusal, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
@@ -182,7 +182,7 @@ class BatchRunner {
         }),
       );
     } catch (error) {
-      const isRefused = error instanceof ApiError && (error.status < 500 || error.detail !== '');
+      const isRefused = isRefusal(error);
       // Without a token, the call was not sent.
       if (isRefused || error instanceof ProviderUnavailable) this.set(item, { isSent: wasSent });
       throw error;

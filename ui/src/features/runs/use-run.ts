@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
-import { ApiError, isProblem } from '@/lib/api-client';
+import { isProblem, isRefusal } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
@@ -159,7 +159,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       arrive(answer as Result[]);
     },
     onError: (error, attempt) => {
-      const isRefused = error instanceof ApiError && (error.status < 500 || error.detail !== '');
+      const isRefused = isRefusal(error);
       // The page shows the run, or how it ended.
       if (!isRefused && attempt.jobId) return;
       // Any other refusal of a repeat may have come before the API looked for the key's job.
