@@ -19,7 +19,7 @@ pub fn colors(rgb: &mut [u8], width: usize, pixels: &[Pixel], settings: &Setting
     let mut level = Level::new(rgb, width, &visible, halvings);
     smooth::fill(&mut level);
     for (at, _) in pixels.iter().enumerate().filter(|(_, pixel)| **pixel == Pixel::Invented) {
-        let below = (at / width >> halvings) * level.width + (at % width >> halvings);
+        let below = ((at / width) >> halvings) * level.width + ((at % width) >> halvings);
         let [color @ .., _, _] = level.samples[below];
         rgb[at * 3..at * 3 + 3].copy_from_slice(&color.map(|value| (value + 0.5) as u8));
     }

@@ -259,10 +259,8 @@ fn an_empty_hole_changes_nothing_and_a_hole_everywhere_is_an_error() {
 #[test]
 fn a_fill_copies_nothing_that_is_transparent() {
     let is_visible = |x: u32, y: u32| x < 32 || (x < 48 && (34..56).contains(&y));
-    let picture = |x: u32, y: u32| match is_visible(x, y) {
-        true => [180 + noise(x, y) / 4, noise(y, x) / 4, 40],
-        false => [128; 3],
-    };
+    let wall = |x: u32, y: u32| [180 + noise(x, y) / 4, noise(y, x) / 4, 40];
+    let picture = |x: u32, y: u32| if is_visible(x, y) { wall(x, y) } else { [128; 3] };
     let hole = |x: u32, y: u32| (24..60).contains(&x) && (28..62).contains(&y);
     let mut case = Case::new((96, 96), picture, hole);
     let hidden: Vec<bool> = (0..96 * 96).map(|at| !is_visible(at % 96, at / 96)).collect();
