@@ -9,9 +9,12 @@
 //! memory holds neither lock, so a thread that holds a lock never waits for a model to give way.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    TryLockError,
 };
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -44,6 +47,8 @@ struct Shared {
     changed: Condvar,
     /// Exclusive while a load is measured, shared by all other loads: the device's memory shows only their sum.
     loading: RwLock<()>,
+    /// The number of loads that did not wait for a measured one to end.
+    spoiled: AtomicU64,
     /// The number of loads and unloads so far.
     changes: watch::Sender<u64>,
     builds: Builds,
@@ -105,6 +110,8 @@ pub enum Load<'a> {
     Measured(RwLockWriteGuard<'a, ()>),
     /// Other loads of this kind may run at the same time.
     Unmeasured(RwLockReadGuard<'a, ()>),
+    /// It has waited long enough for a measured one.
+    BesideMeasured,
 }
 
 impl std::fmt::Debug for Shared {
@@ -124,6 +131,7 @@ impl Memory {
             state: Mutex::default(),
             changed: Condvar::new(),
             loading: RwLock::default(),
+            spoiled: AtomicU64::default(),
             changes: watch::Sender::new(0),
             builds: Builds::default(),
         }))
@@ -158,6 +166,28 @@ impl Memory {
         } else {
             Load::Unmeasured(loading.read().unwrap_or_else(PoisonError::into_inner))
         }
+    }
+
+    /// Begins to load a model again that somebody waits for. Waits up to `patience` for a measured load, which may check a
+    /// large model for minutes, and then spoils its measurement.
+    pub fn begin_load_again(&self, patience: Duration) -> Load<'_> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.0.loading.try_read() {
+                Ok(guard) => return Load::Unmeasured(guard),
+                Err(TryLockError::Poisoned(error)) => return Load::Unmeasured(error.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => {
+                    self.0.spoiled.fetch_add(1, Ordering::SeqCst);
+                    return Load::BesideMeasured;
+                }
+            }
+        }
+    }
+
+    /// Returns the number of loads that have spoiled a measurement.
+    pub fn spoiled(&self) -> u64 {
+        self.0.spoiled.load(Ordering::SeqCst)
     }
 
     /// Begins the build of an engine. Blocks until no other one runs and models have stopped loading: they come first, and

@@ -179,6 +179,19 @@ fn nothing_loads_beside_a_load_that_is_measured() {
 }
 
 #[test]
+fn a_model_that_comes_back_waits_only_a_while_for_a_measured_load() {
+    let memory = Memory::new(None);
+    let patience = Duration::from_millis(50);
+    let measured = memory.begin_load(true);
+    let started = Instant::now();
+    assert!(matches!(memory.begin_load_again(patience), Load::BesideMeasured));
+    assert!(started.elapsed() >= patience);
+    drop(measured);
+    assert!(matches!(memory.begin_load_again(patience), Load::Unmeasured(_)));
+    assert_eq!(memory.spoiled(), 1);
+}
+
+#[test]
 fn builds_run_one_at_a_time_and_after_the_loads() {
     let memory = Memory::new(None);
     let running = AtomicUsize::new(0);

@@ -24,6 +24,8 @@ const BATCHES_SHARE: u64 = 2;
 const MOST_ESTIMATES: u64 = 16;
 /// A measurement up to this many bytes always counts in full: a net of a few megabytes may work on large pictures.
 const ALWAYS_CREDIBLE: u64 = 1 << 30;
+/// How long a model that is needed again waits for another one that is being measured.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A model's part of the memory, with everything needed to load it again.
 pub struct Residence {
@@ -48,6 +50,14 @@ pub enum NotLoaded {
     Abandoned,
     /// Why it could not be loaded.
     Failed(SessionError),
+}
+
+/// The state before a measured load.
+pub struct Before {
+    /// The memory in use, in bytes.
+    used: u64,
+    /// How many measurements were spoiled until then.
+    spoiled: u64,
 }
 
 impl Residence {
@@ -159,9 +169,10 @@ impl Residence {
 
     /// Reads the memory in use before the first load; `None` if that is not possible, or an engine is being built, whose
     /// memory would count for the model.
-    pub fn before(&self) -> Option<u64> {
+    pub fn before(&self) -> Option<Before> {
         let memory = self.runtime.memory();
-        (!memory.is_building()).then(|| self.runtime.read_memory(Reading::Used))?
+        let used = (!memory.is_building()).then(|| self.runtime.read_memory(Reading::Used))??;
+        Some(Before { used, spoiled: memory.spoiled() })
     }
 
     /// Takes the measure of the model after its first load, which included a run of one input, or of two if it takes
@@ -169,13 +180,15 @@ impl Residence {
     pub fn settle(
         &mut self,
         load: Load<'_>,
-        before: Option<u64>,
+        before: Option<Before>,
         batch: usize,
         load_time: Duration,
     ) -> usize {
         let peak = self.runtime.read_memory(Reading::Peak);
         drop(load);
-        let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before));
+        // A model that came back meanwhile would count for this one.
+        let before = before.filter(|before| before.spoiled == self.runtime.memory().spoiled());
+        let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before.used));
         let limit = self.runtime.memory().limit();
         let mut inputs = batch;
         // The measurement includes other work of the process, so a stated size takes precedence. The size of the files
@@ -292,7 +305,7 @@ impl Residence {
             Err(error) => return Err(NotLoaded::Failed(SessionError::Failed(error.to_string()))),
         }
         let memory = self.runtime.memory().clone();
-        let load = memory.begin_load(false);
+        let load = memory.begin_load_again(PATIENCE);
         // Not while it waits for memory: others may hold that for long.
         let watched = self.runtime.runs().start_load(&self.manifest.name);
         let started = Instant::now();
