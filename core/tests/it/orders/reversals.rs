@@ -36,6 +36,16 @@ async fn paid_order(pool: &PgPool) -> (UserId, Order) {
     (ada, order)
 }
 
+/// Receives that a dispute of a part of the order was opened, and then that it was won.
+async fn win_dispute_of_a_dollar(pool: &PgPool, order: &Order) {
+    let dispute = || "dp_1".to_owned();
+    let amount_cents = Some(100);
+    let opened = ReversalEvent::DisputeOpened { dispute: dispute(), amount_cents };
+    receive(pool, "evt_opened", reversal(order, opened)).await;
+    let closed = ReversalEvent::DisputeClosed { dispute: dispute(), amount_cents, won: true };
+    receive(pool, "evt_won", reversal(order, closed)).await;
+}
+
 /// Finishes the next job in the queue, which has to be this one.
 async fn finish_next(pool: &PgPool, job: JobId) {
     let worker = WorkerId::new();
@@ -169,12 +179,7 @@ async fn a_run_pays_for_no_dispute_that_was_won_meanwhile(pool: PgPool) {
         run(&pool, ada, Tool::RemoveBackground).await,
     ];
     receive(&pool, "evt_1", refunded(&order, 50)).await;
-    let dispute = || "dp_1".to_owned();
-    let amount_cents = Some(100);
-    let opened = ReversalEvent::DisputeOpened { dispute: dispute(), amount_cents };
-    receive(&pool, "evt_2", reversal(&order, opened)).await;
-    let closed = ReversalEvent::DisputeClosed { dispute: dispute(), amount_cents, won: true };
-    receive(&pool, "evt_3", reversal(&order, closed)).await;
+    win_dispute_of_a_dollar(&pool, &order).await;
     for job in held {
         assert!(jobs::cancel(&pool, job.id).await.unwrap());
     }
@@ -194,12 +199,7 @@ async fn a_dispute_that_is_won_lowers_its_own_part(pool: PgPool) {
     adjust(&pool, ada, 20).await;
     let held = [run().await, run().await, run().await, run().await];
     // The dispute wants 11 more, which these runs hold.
-    let dispute = || "dp_1".to_owned();
-    let amount_cents = Some(100);
-    let opened = ReversalEvent::DisputeOpened { dispute: dispute(), amount_cents };
-    receive(&pool, "evt_2", reversal(&order, opened)).await;
-    let closed = ReversalEvent::DisputeClosed { dispute: dispute(), amount_cents, won: true };
-    receive(&pool, "evt_3", reversal(&order, closed)).await;
+    win_dispute_of_a_dollar(&pool, &order).await;
     for job in held {
         assert!(jobs::cancel(&pool, job.id).await.unwrap());
     }

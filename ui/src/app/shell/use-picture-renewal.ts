@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
+import { pause } from '@/lib/pause';
 import { renewPictureUrl } from '@/lib/picture-urls';
 
 /** The waits before a picture whose URL is still valid is loaded again, as after a failure of the network. */
@@ -24,7 +25,7 @@ export function usePictureRenewal() {
       const count = before?.url === src ? before.count : 0;
       attempts.set(target, { url: src, count: count + 1 });
       await renewPictureUrl(queryClient, src).catch(() => null);
-      await pause(RETRY_AFTER_MS[count], signal);
+      await pause(RETRY_AFTER_MS[count] ?? 0, signal);
       // With a new URL, the page has loaded it. Setting the same one starts another request.
       if (!signal.aborted && count < RETRY_AFTER_MS.length && target.isConnected && target.src === src)
         target.src = src;
@@ -33,19 +34,4 @@ export function usePictureRenewal() {
     window.addEventListener('error', renew, { capture: true, signal });
     return () => stop.abort();
   }, [queryClient]);
-}
-
-/** Waits for a time, or until the browser is online again. */
-function pause(milliseconds: number | undefined, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const over = new AbortController();
-    const end = () => {
-      clearTimeout(timer);
-      over.abort();
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    window.addEventListener('online', end, { signal: over.signal });
-    signal.addEventListener('abort', end, { signal: over.signal });
-  });
 }
