@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createIdentityClient } from './identity-client';
+import { IdentityClient } from './identity-client';
 import { leavePage } from './leave-page';
 
 vi.mock('./leave-page', () => ({ leavePage: vi.fn() }));
@@ -13,7 +13,7 @@ test('a redirect ends if the browser stays on the page', async () => {
     end_session_endpoint: `${issuer}/end`,
   };
   vi.spyOn(window, 'fetch').mockImplementation(async () => Response.json(metadata));
-  const client = createIdentityClient({
+  const client = new IdentityClient({
     issuer,
     clientId: 'page',
     scope: 'openid',
@@ -21,10 +21,10 @@ test('a redirect ends if the browser stays on the page', async () => {
     logoutStyle: 'end_session',
   });
 
-  await client.signinRedirect();
+  await client.signIn(null, 'https://page.test/back', null);
   expect(vi.mocked(leavePage)).toHaveBeenLastCalledWith(
     expect.stringContaining(`${issuer}/auth?client_id=page`),
   );
-  await client.signoutRedirect();
+  await client.signOut();
   expect(vi.mocked(leavePage)).toHaveBeenLastCalledWith(expect.stringContaining(`${issuer}/end?`));
 });

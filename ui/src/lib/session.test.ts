@@ -5,7 +5,7 @@ import { aConfig } from '@/testing/builders';
 import { aLockManager } from '@/testing/lock-manager';
 import { server } from '@/testing/server';
 import { api } from './api-client';
-import { createIdentityClient } from './identity-client';
+import { IdentityClient } from './identity-client';
 import { ProviderUnavailable } from './provider-unavailable';
 import { Session } from './session';
 import { storeSignIn } from './stored-user';
@@ -30,7 +30,7 @@ const now = () => Math.floor(Date.now() / 1000);
 
 /** Stores a user as the identity client does after a sign-in. */
 async function storeUser(expiresAt: number, refreshToken: string | undefined = 'refresh', sub = 'user-1') {
-  await createIdentityClient(identity).storeUser(
+  await new IdentityClient(identity).storeUser(
     new User({
       access_token: 'first',
       refresh_token: refreshToken,
@@ -183,7 +183,7 @@ describe('an account that was deleted', () => {
 
   test('starts again when its owner signs in', async () => {
     await storeUser(now() + 3600);
-    const user = await createIdentityClient(identity).getUser();
+    const user = await new IdentityClient(identity).getUser();
     vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user as User);
     window.history.replaceState(null, '', '/authcallback?code=1&state=2');
     const session = createSession();
@@ -424,7 +424,7 @@ describe('a session that expires in another tab', () => {
   test('leaves nothing to another user who signs in here', async () => {
     await expireInAnotherTab();
     await storeUser(now() + 3600, 'other', 'user-2');
-    const user = await createIdentityClient(identity).getUser();
+    const user = await new IdentityClient(identity).getUser();
     vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user as User);
     window.history.replaceState(null, '', '/authcallback?code=1&state=2');
     const session = createSession();
@@ -584,7 +584,7 @@ test.each([
   [undefined, null],
 ])('a sign-in with the state %j returns to %j', async (state, returnTo) => {
   await storeUser(now() + 3600);
-  const user = await createIdentityClient(identity).getUser();
+  const user = await new IdentityClient(identity).getUser();
   const answer = Object.assign(user as User, { state });
   vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(answer);
   window.history.replaceState(null, '', '/authcallback?code=1&state=2');

@@ -1,17 +1,18 @@
-import type { UserManager } from 'oidc-client-ts';
 import { createContext, useContext } from 'react';
 import { createStore, useStore } from 'zustand';
 import { setCredentials, startAccount } from './api-client';
 import type { Identity } from './api-types';
+import type { IdentityClient, Provider } from './identity-client';
 import { loadWithRetry } from './load-with-retry';
 import { notifyInfo } from './notify';
 import { pathWithin } from './path-within';
 import { paths } from './paths';
 import { ProviderUnavailable } from './provider-unavailable';
 import { isRefusal, renewUser } from './renew-user';
-import { clearAccountData, clearUserData } from './sign-out-cleanup';
+import { clearUserData } from './sign-out-cleanup';
 import {
   expireStoredUser,
+  forgetAccount,
   forgetSignIn,
   hasExpired,
   isFromSignIn,
@@ -25,8 +26,6 @@ import {
   storeSignIn,
 } from './stored-user';
 import { t } from './translate';
-
-export type Provider = 'google' | 'facebook' | 'password';
 
 type SessionState = {
   isLoading: boolean;
@@ -67,7 +66,7 @@ export class Session {
   }));
   private readonly storageKey: string;
   private readonly listeners = new AbortController();
-  private client: Promise<UserManager> | null = null;
+  private client: Promise<IdentityClient> | null = null;
   /** The renewal in progress. Every call that needs a token waits for the same one. */
   private renewal: Promise<void> | null = null;
   /** The id of the user whose work this tab may have. It outlives their session. */
@@ -121,15 +120,8 @@ export class Session {
     provider: Provider | null,
     { callback = paths.authCallback as string, returnTo = null as string | null } = {},
   ) => {
-    const { providers, idpHintParameter } = this.identity;
-    const hint = provider ? providers[provider] : null;
     const client = await this.loadClient();
-    await client.signinRedirect({
-      redirect_uri: window.location.origin + callback,
-      extraQueryParams: hint && idpHintParameter ? { [idpHintParameter]: hint } : undefined,
-      // Stored in this browser under the one-time state of this sign-in.
-      state: returnTo ?? undefined,
-    });
+    await client.signIn(provider, window.location.origin + callback, returnTo);
   };
 
   signOut = async () => {
@@ -145,19 +137,13 @@ export class Session {
       window.location.assign(address);
       return;
     }
-    // The browser leaves this page before `signoutRedirect` returns.
+    // The browser leaves this page before `signOut` of the client returns.
     forgetSignIn();
     // Until the browser navigates, the page shows neither the user nor a visitor's view.
     this.state.setState({ isLoading: true });
     try {
       const client = await this.loadClient();
-      // The refresh token would otherwise outlive the session. Not every provider can revoke it.
-      await client.revokeTokens(['refresh_token']).catch(() => {});
-      await client.signoutRedirect({
-        post_logout_redirect_uri: back,
-        // Beside an ID token, the library would leave it out.
-        extraQueryParams: { client_id: clientId },
-      });
+      await client.signOut();
     } catch {
       // The provider is unreachable; this browser ends the session anyway.
     }
@@ -184,7 +170,7 @@ export class Session {
   private leaveDeletedAccount = () => {
     const { user } = this.state.getState();
     if (!user || this.takeNewer()) return;
-    clearAccountData(user.profile.sub);
+    forgetAccount(user.profile.sub);
     this.signOutLocally();
     notifyInfo(t('Your account was deleted'));
   };
@@ -196,9 +182,9 @@ export class Session {
     this.events.onExpired();
   };
 
-  private loadClient(): Promise<UserManager> {
+  private loadClient(): Promise<IdentityClient> {
     this.client ??= loadWithRetry(() => import('./identity-client'))
-      .then(({ createIdentityClient }) => createIdentityClient(this.identity))
+      .then(({ IdentityClient }) => new IdentityClient(this.identity))
       .catch((error) => {
         this.client = null;
         throw error;

@@ -4,9 +4,10 @@ import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import { useConfig } from '@/lib/env';
+import type { Provider } from '@/lib/identity-client';
 import { pathWithin } from '@/lib/path-within';
 import { paths } from '@/lib/paths';
-import { type Provider, useSession } from '@/lib/session';
+import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { brands, byPassword, signInFailure } from './texts';
 

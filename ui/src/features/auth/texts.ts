@@ -1,4 +1,4 @@
-import type { Provider } from '@/lib/session';
+import type { Provider } from '@/lib/identity-client';
 import { msg, t } from '@/lib/translate';
 
 export const authTexts = {
