@@ -63,7 +63,7 @@ export default defineConfig(({ mode, command }) => ({
             {
               name: 'upload',
               priority: 2,
-              test: /src\/(features\/images\/upload-queue|components\/(chosen-preview|file-drop|use-incoming-files)|lib\/(use-chosen-image|with-retries|(use-)?kept-picture|picture-kind|image-size|upload-size))/,
+              test: /src\/(features\/images\/(upload-queue|send-upload)|components\/(chosen-preview|file-drop|use-incoming-files)|lib\/(send-image|use-chosen-image|with-retries|(use-)?kept-picture|picture-kind|image-size|upload-size))/,
             },
             // Five features compare pictures, but no page does at once. The editors need them too.
             { name: 'comparison', priority: 2, test: /src\/components\/(comparison|pan-zoom\/pointer)/ },
@@ -103,7 +103,7 @@ export default defineConfig(({ mode, command }) => ({
             // Without what only the tools' pages need to start a run.
             {
               name: 'runs',
-              test: /src\/features\/runs\/(?!use-run\.|check-preconditions|run-problem-notice)/,
+              test: /src\/features\/runs\/(?!use-run\.|check-preconditions|run-problem-notice|run-request)/,
               minShareCount: 2,
             },
           ],

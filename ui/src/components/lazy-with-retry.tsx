@@ -1,12 +1,4 @@
-import {
-  Component,
-  type ComponentType,
-  lazy,
-  type ReactNode,
-  useEffect,
-  useEffectEvent,
-  useState,
-} from 'react';
+import { Component, type ComponentType, lazy, type ReactNode, useState } from 'react';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { pause } from '@/lib/pause';
 import { t } from '@/lib/translate';
@@ -29,56 +21,52 @@ export function lazyWithRetry<Props extends object>(
 ) {
   const create = () => lazy(() => loadWithRetry(load));
   let Part = create();
-  // React remembers a failed load, so a new attempt needs a new component.
-  const renew = () => {
-    Part = create();
-  };
 
   return function LazyPart(props: Props) {
     const [attempt, setAttempt] = useState(0);
     const tryAgain = () => setAttempt(attempt + 1);
-    const failure = Failure ? (
-      <Failure onTryAgain={tryAgain} />
-    ) : (
-      <SilentFailure earlier={attempt} onTryAgain={tryAgain} />
-    );
+    const onFailure = async (removal: AbortSignal) => {
+      // React remembers a failed load, so a new attempt needs a new component.
+      Part = create();
+      if (Failure) return;
+      await pause(FIRST_PAUSE_MS * 2 ** attempt, removal);
+      if (!removal.aborted) tryAgain();
+    };
     return (
-      <Boundary key={attempt} fallback={failure} onFailure={renew}>
+      <Boundary key={attempt} fallback={Failure && <Failure onTryAgain={tryAgain} />} onFailure={onFailure}>
         <Part {...(props as Props & { ref?: never })} />
       </Boundary>
     );
   };
 }
 
-type BoundaryProps = { fallback: ReactNode; onFailure: () => void; children: ReactNode };
+type BoundaryProps = {
+  fallback: ReactNode;
+  /** The signal aborts when the boundary is removed. */
+  onFailure: (removal: AbortSignal) => void;
+  children: ReactNode;
+};
 
 class Boundary extends Component<BoundaryProps, { hasFailed: boolean }> {
   override state = { hasFailed: false };
+  private removal: AbortController | null = null;
 
   static getDerivedStateFromError() {
     return { hasFailed: true };
   }
 
   override componentDidCatch() {
-    this.props.onFailure();
+    this.removal = new AbortController();
+    this.props.onFailure(this.removal.signal);
+  }
+
+  override componentWillUnmount() {
+    this.removal?.abort();
   }
 
   override render() {
     return this.state.hasFailed ? this.props.fallback : this.props.children;
   }
-}
-
-/** Tries again when the network returns, or after a pause. */
-function SilentFailure({ earlier, onTryAgain }: FailureProps & { earlier: number }) {
-  const tryAgain = useEffectEvent(onTryAgain);
-  useEffect(() => {
-    const removal = new AbortController();
-    void pause(FIRST_PAUSE_MS * 2 ** earlier, removal.signal).then(() => {
-      if (!removal.signal.aborted) tryAgain();
-    });
-    return () => removal.abort();
-  }, [earlier]);
-  return null;
 }
 
 function PartFailure({ onTryAgain }: FailureProps) {

@@ -182,16 +182,6 @@ export function isProblem(error: unknown, status: number, detail?: string): erro
   );
 }
 
-/** Whether the API has refused a run. After any other error, the run may have started. */
-export function isRefusal(error: unknown): error is ApiError {
-  return (
-    error instanceof ApiError &&
-    error.code !== 'outcome_unknown' &&
-    // Without a text, a proxy has answered.
-    (error.status < 500 || error.detail !== '')
-  );
-}
-
 const VERDICTS = [400, 413, 415, 422];
 
 /** Whether an answer is about the file that was sent, and not about the account, the server or the connection. */

@@ -1,7 +1,5 @@
 /** The database of `kept-picture.ts`. */
 export const PICTURE_DATABASE = 'retouch-kept-picture';
-/** The key of `last-look.ts` in the browser's storage, which a sign-out leaves for the next sign-in. */
-export const looksKey = (userId: string | null) => `retouch-looks:${userId}`;
 
 const cleanups = new Set<() => void>();
 
@@ -21,14 +19,5 @@ export function clearUserData() {
     indexedDB.deleteDatabase(PICTURE_DATABASE);
   } catch {
     // Storage is blocked, so it holds nothing.
-  }
-}
-
-/** Clears what this browser keeps of a user beyond a sign-out. Their account was deleted. */
-export function clearAccountData(userId: string) {
-  try {
-    localStorage.removeItem(looksKey(userId));
-  } catch {
-    // As above.
   }
 }

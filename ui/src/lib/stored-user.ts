@@ -48,6 +48,14 @@ export function forgetSignIn() {
   tryStorage(() => localStorage.removeItem(SIGN_IN_KEY));
 }
 
+/** The key of `last-look.ts`, whose entry a sign-out leaves for the next sign-in. */
+export const looksKey = (userId: string | null) => `retouch-looks:${userId}`;
+
+/** Removes what a sign-out leaves of a user. Their account was deleted. */
+export function forgetAccount(userId: string) {
+  tryStorage(() => localStorage.removeItem(looksKey(userId)));
+}
+
 /** Whoever reads the digest of a token cannot use the token. */
 async function digestOf(token: string): Promise<string> {
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));

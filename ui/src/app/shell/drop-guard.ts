@@ -3,12 +3,11 @@ import { useEffect } from 'react';
 /** Ignores files dropped outside a drop area; the browser would open them instead of the page. */
 export function useDropGuard() {
   useEffect(() => {
-    window.addEventListener('dragover', ignoreFiles);
-    window.addEventListener('drop', ignoreFiles);
-    return () => {
-      window.removeEventListener('dragover', ignoreFiles);
-      window.removeEventListener('drop', ignoreFiles);
-    };
+    const stop = new AbortController();
+    const { signal } = stop;
+    window.addEventListener('dragover', ignoreFiles, { signal });
+    window.addEventListener('drop', ignoreFiles, { signal });
+    return () => stop.abort();
   }, []);
 }
 

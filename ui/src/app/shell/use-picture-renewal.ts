@@ -15,20 +15,20 @@ export function usePictureRenewal() {
   useEffect(() => {
     const stop = new AbortController();
     const { signal } = stop;
-    const attempts = new WeakMap<HTMLImageElement, { url: string; count: number }>();
+    const failures = new WeakMap<HTMLImageElement, number>();
     const renew = async ({ target }: Event) => {
       if (!(target instanceof HTMLImageElement)) return;
       const { src } = target;
       const { origin, pathname } = new URL(src, window.location.origin);
       if (origin !== window.location.origin || !pathname.startsWith('/api/files/')) return;
-      const before = attempts.get(target);
-      const count = before?.url === src ? before.count : 0;
-      attempts.set(target, { url: src, count: count + 1 });
-      await renewPictureUrl(queryClient, src).catch(() => null);
-      await pause(RETRY_AFTER_MS[count] ?? 0, signal);
+      const earlier = failures.get(target) ?? 0;
+      failures.set(target, earlier + 1);
+      await renewPictureUrl(queryClient, src).catch(() => {});
+      const wait = RETRY_AFTER_MS[earlier];
+      if (!wait) return;
+      await pause(wait, signal);
       // With a new URL, the page has loaded it. Setting the same one starts another request.
-      if (!signal.aborted && count < RETRY_AFTER_MS.length && target.isConnected && target.src === src)
-        target.src = src;
+      if (!signal.aborted && target.isConnected && target.src === src) target.src = src;
     };
     // Errors of pictures do not bubble, but they are captured.
     window.addEventListener('error', renew, { capture: true, signal });

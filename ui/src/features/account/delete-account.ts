@@ -5,8 +5,7 @@ import { api, unwrap } from '@/lib/api-client';
 import { notifySuccess } from '@/lib/notify';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
-import { clearAccountData } from '@/lib/sign-out-cleanup';
-import { forgetSignIn } from '@/lib/stored-user';
+import { forgetAccount, forgetSignIn } from '@/lib/stored-user';
 import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
 
@@ -23,7 +22,7 @@ export function useDeleteAccount() {
       // A call between the deletion and its answer must not start another account.
       forgetSignIn();
       unwrap(await api.DELETE('/api/user'));
-      if (userId) clearAccountData(userId);
+      if (userId) forgetAccount(userId);
     },
     onSuccess: () => {
       // Only after this page is left: it redirects signed-out users to /login.

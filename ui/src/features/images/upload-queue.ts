@@ -3,7 +3,8 @@ import { ApiError, isProblem } from '@/lib/api-client';
 import { UserError } from '@/lib/failure-text';
 import { checkImageFile, type FileLimits } from '@/lib/use-chosen-image';
 import { withRetries } from '@/lib/with-retries';
-import { addUploads, findUpload, send, setUploadState, type Upload, useUploads } from './uploads';
+import { send } from './send-upload';
+import { addUploads, findUpload, setUploadState, type Upload, useUploads } from './uploads';
 
 /** A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;

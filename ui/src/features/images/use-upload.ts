@@ -1,7 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useState } from 'react';
 import type { Image } from '@/lib/api-types';
-import { attendUpload, isUnfinished, removeUpload, startUpload, useUploads } from './uploads';
+import { startUpload } from './send-upload';
+import { attendUpload, isUnfinished, removeUpload, useUploads } from './uploads';
 
 /** The upload of this page. If the user leaves, it continues in the shell, and `onUploaded` is not called. */
 export function useUpload(prefix: string, onUploaded: (image: Image) => void) {

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { magicFix } from '@/features/catalog/magic-fix';
 import type { Shape } from '@/features/mask/marks';
 import { useResults } from '@/features/results/get-results';
-import { runLimit } from '@/features/runs/run-limit';
+import { runLimit } from '@/features/runs/run-request';
 import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';

@@ -1,5 +1,5 @@
 import { serverNow } from '@/lib/server-clock';
-import { looksKey } from '@/lib/sign-out-cleanup';
+import { looksKey } from '@/lib/stored-user';
 
 /** When a person last looked at lists of results, in this browser. Times are the server's, as text. */
 type Looks = {

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
-import { isProblem, isRefusal } from '@/lib/api-client';
+import { isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
@@ -11,6 +11,7 @@ import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
 import { hasEndedWithoutResult } from './job-state';
+import { isRefusal } from './run-request';
 import { useImageRuns } from './use-image-runs';
 
 export type RunProblem =

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { useResults } from '@/features/results/get-results';
-import { runLimit } from '@/features/runs/run-limit';
+import { runLimit } from '@/features/runs/run-request';
 import { useRun } from '@/features/runs/use-run';
 import { api, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
