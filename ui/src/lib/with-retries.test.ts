@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError } from './api-client';
 import { ProviderUnavailable } from './provider-unavailable';
 import { withRetries } from './with-retries';
 
@@ -48,11 +49,11 @@ test('waits for the network, and not for the identity provider, while the browse
   onLine.mockRestore();
 });
 
-test('repeats a call whose answer did not come in time', async () => {
-  const late = async () => {
-    throw new DOMException('Signal timed out', 'TimeoutError');
-  };
-  const call = vi.fn(async () => 'sent').mockImplementationOnce(late);
+test.each([
+  ['did not come in time', new DOMException('Signal timed out', 'TimeoutError')],
+  ['was lost by the API itself', new ApiError(500, 'Who knows?', '', null, 'outcome_unknown')],
+])('repeats a call whose answer %s', async (_, error) => {
+  const call = vi.fn(async () => 'sent').mockRejectedValueOnce(error);
   const sent = withRetries(new AbortController().signal, () => {}, call);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await sent).toBe('sent');

@@ -1,4 +1,4 @@
-import { isProblem } from './api-client';
+import { ApiError, isProblem } from './api-client';
 import { backoffMs, pause } from './pause';
 import { ProviderUnavailable } from './provider-unavailable';
 
@@ -48,7 +48,10 @@ export async function withRetries<T>(
 }
 
 const isLoss = (error: unknown) =>
-  error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
+  error instanceof TypeError ||
+  (error instanceof DOMException && error.name === 'TimeoutError') ||
+  // The API says that it has lost an answer itself.
+  (error instanceof ApiError && error.code === 'outcome_unknown');
 
 /** Resolves when the network is back; rejects when the signal aborts. */
 function untilOnline(signal: AbortSignal): Promise<void> {

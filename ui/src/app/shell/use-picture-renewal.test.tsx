@@ -54,3 +54,17 @@ test('it is loaded again at once when the browser is online again', async () => 
   await vi.advanceTimersByTimeAsync(0);
   expect(loads).toHaveBeenCalledTimes(1);
 });
+
+test('without a network, it waits for as long as that takes', async () => {
+  const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  const { loads, fail } = await renderBroken();
+  for (let attempt = 0; attempt < 8; attempt += 1) {
+    await vi.advanceTimersByTimeAsync(600_000);
+    await fail();
+  }
+  loads.mockClear();
+  onLine.mockReturnValue(true);
+  fireEvent.online(window);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(loads).toHaveBeenCalledTimes(1);
+});

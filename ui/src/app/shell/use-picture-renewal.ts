@@ -15,16 +15,18 @@ export function usePictureRenewal() {
   useEffect(() => {
     const stop = new AbortController();
     const { signal } = stop;
-    const failures = new WeakMap<HTMLImageElement, number>();
+    const failures = new WeakMap<HTMLImageElement, [src: string, count: number]>();
     const renew = async ({ target }: Event) => {
       if (!(target instanceof HTMLImageElement)) return;
       const { src } = target;
-      const { origin, pathname } = new URL(src, window.location.origin);
-      if (origin !== window.location.origin || !pathname.startsWith('/api/files/')) return;
-      const earlier = failures.get(target) ?? 0;
-      failures.set(target, earlier + 1);
+      if (!src.startsWith(`${window.location.origin}/api/files/`)) return;
+      const [failed, count] = failures.get(target) ?? [src, 0];
+      const earlier = failed === src ? count : 0;
+      // Without a network, a failure says nothing about the picture.
+      const { onLine } = navigator;
+      failures.set(target, [src, earlier + (onLine ? 1 : 0)]);
       await renewPictureUrl(queryClient, src).catch(() => {});
-      const wait = RETRY_AFTER_MS[earlier];
+      const wait = RETRY_AFTER_MS.at(onLine ? earlier : -1);
       if (!wait) return;
       await pause(wait, signal);
       // With a new URL, the page has loaded it. Setting the same one starts another request.
