@@ -286,7 +286,7 @@ def is_busy(error: Refused | Unreachable) -> bool:
 
 
 def is_passing(error: Refused | Unreachable) -> bool:
-    return isinstance(error, Unreachable) or error.status in PASSING
+    return isinstance(error, Unreachable) or error.status in PASSING or error.code == "outcome_unknown"
 
 
 def pause_after(error: Refused | Unreachable, attempt: int) -> float:

@@ -226,7 +226,8 @@ class AgainstFailures(unittest.TestCase):
             self.retouch.remove_background("1")
 
     def test_an_interrupt_during_the_submission_cancels_the_run(self):
-        for lost in (None, (502, {}, b"<html>"), (503, {}, b"<html>")):
+        unknown = (500, {}, {"detail": "Who knows?", "code": "outcome_unknown"})
+        for lost in (None, (502, {}, b"<html>"), (503, {}, b"<html>"), unknown):
             self.server.requests.clear()
             self.server.answers = [lost, (202, {}, job("queued")), (200, {}, job("cancelled"))]
             self.interrupt_a_run()

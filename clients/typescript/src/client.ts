@@ -290,7 +290,8 @@ function isBusy(error: unknown): boolean {
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof Unreachable || (error instanceof Refused && PASSING.includes(error.status));
+  if (error instanceof Refused) return PASSING.includes(error.status) || error.code === 'outcome_unknown';
+  return error instanceof Unreachable;
 }
 
 /** Returns how many milliseconds to wait before another try. */

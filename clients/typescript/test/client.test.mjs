@@ -228,7 +228,8 @@ test('a call that is aborted before a refusal arrives is not repeated', { timeou
   });
 });
 
-for (const lost of [undefined, [503, { 'Retry-After': '1' }, '<html>']]) {
+const unknown = [500, {}, { detail: 'Who knows?', code: 'outcome_unknown' }];
+for (const lost of [undefined, [503, { 'Retry-After': '1' }, '<html>'], unknown]) {
   test(`a submission that is lost (${lost?.[0] ?? 'no answer'}) is repeated beyond the patience, to cancel it`, () =>
     serving(
       [lost, [504, { 'Retry-After': '0' }, {}], [202, {}, job('queued')], [200, {}, job('cancelled')]],
