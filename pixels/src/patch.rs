@@ -47,7 +47,8 @@ pub struct Crop {
     pub hidden: Option<Vec<bool>>,
 }
 
-/// Cuts out a region and scales it to the canvas.
+/// Cuts out a region and scales it to the canvas. `is_replaced` says whether the model replaces what is masked: then its
+/// colors do not spread into transparent pixels.
 ///
 /// # Errors
 /// [`PixelError::Internal`] if resizing fails.
@@ -56,6 +57,7 @@ pub fn crop(
     mask: &EffectiveMask,
     region: &Region,
     canvas: Canvas,
+    is_replaced: bool,
 ) -> Result<Crop, PixelError> {
     let own = (region.width(), region.height());
     let content = content_size(own, canvas);
@@ -66,8 +68,8 @@ pub fn crop(
             content.1.next_multiple_of(canvas.multiple_of),
         ),
     };
-    // Visible colors spread into transparent pixels, which are often black. Those that are about to disappear do not.
-    let keeps = |x, y| mask.weight(x, y) == 0;
+    // Visible colors spread into transparent pixels, which are often black.
+    let keeps = |x, y| !is_replaced || mask.weight(x, y) == 0;
     let own_rgb = tile::cut_spreading(picture, region, 0, TileSize::ANY, keeps).rgb;
     let rgb = resample(own_rgb, own, content)?;
     let hole = touched(region, content, |x, y| mask.weight(x, y) > 0);
@@ -315,7 +317,7 @@ mod tests {
             ][round % 4];
             let (mut after, mut left) = (before.clone(), effective.clone());
             for region in plan(&effective, size, canvas, true) {
-                let crop = crop(&after, &left, &region, canvas).expect("a crop");
+                let crop = crop(&after, &left, &region, canvas, true).expect("a crop");
                 let painted = (0..crop.rgb.len()).map(|_| noise.below(256) as u8).collect();
                 stitch(&mut after, &mut left, &crop, painted, round % 2 == 0).expect("stitched");
             }
@@ -334,7 +336,7 @@ mod tests {
         let mut mask = strokes(200, 150, &mut noise).effective(6);
         let mut after = before.clone();
         for region in plan(&mask, (200, 150), FREE, true) {
-            let crop = crop(&after, &mask, &region, FREE).expect("a crop");
+            let crop = crop(&after, &mask, &region, FREE, true).expect("a crop");
             let painted = crop.rgb.clone();
             stitch(&mut after, &mut mask, &crop, painted, true).expect("stitched");
         }
@@ -412,11 +414,11 @@ mod tests {
         let before = picture(728, 90, &mut noise);
         let mask = strokes(728, 90, &mut noise).effective(0);
         let region = Region { x: 0..728, y: 0..90 };
-        let made = crop(&before, &mask, &region, strip).expect("a crop");
+        let made = crop(&before, &mask, &region, strip, true).expect("a crop");
         assert_eq!((made.width, made.height, made.content), (512, 64, (512, 63)));
         let kept = Canvas { fit: Fit::Keep, side: 1024, ..strip };
         assert!(keeps_size(&region, kept), "padding to whole blocks does not scale");
-        let made = crop(&before, &mask, &region, kept).expect("a crop");
+        let made = crop(&before, &mask, &region, kept, true).expect("a crop");
         assert_eq!((made.width, made.height, made.content), (768, 128, (728, 90)));
         let (mut after, mut mask) = (before.clone(), mask);
         stitch(&mut after, &mut mask, &made, made.rgb.clone(), false).expect("stitched");
@@ -434,7 +436,7 @@ mod tests {
         let mut mask = strokes(64, 20, &mut noise).effective(0);
         let region = Region { x: 0..64, y: 0..20 };
         assert!(keeps_size(&region, square), "padding to a square does not scale");
-        let crop = crop(&before, &mask, &region, square).expect("a crop");
+        let crop = crop(&before, &mask, &region, square, true).expect("a crop");
         assert_eq!((crop.width, crop.height, crop.content), (64, 64, (64, 20)));
         let row = |y: usize| &crop.rgb[y * 64 * 3..][..64 * 3];
         assert!((0..20).all(|y| row(y) == &before.rgb[y * 64 * 3..][..64 * 3]));
@@ -463,7 +465,11 @@ mod tests {
         };
         let mask = Mask::new(96, 96, places.map(is_object).collect()).expect("a mask");
         let region = Region { x: 0..96, y: 0..96 };
-        let crop = crop(&cutout, &mask.exact(2), &region, FREE).expect("a crop");
+        let mask = mask.exact(2);
+        let kept = crop(&cutout, &mask, &region, FREE, false).expect("a crop");
+        let beside = &kept.rgb[(50 * 96 + 65) * 3..][..3];
+        assert_eq!(beside, BLUE, "what stays spreads its colors");
+        let crop = crop(&cutout, &mask, &region, FREE, true).expect("a crop");
         let hidden = crop.hidden.clone().expect("hidden pixels");
         for (at, pixel) in crop.rgb.as_chunks::<3>().0.iter().enumerate() {
             assert_eq!(hidden[at], at % 96 >= 64, "at {at}");
@@ -482,7 +488,7 @@ mod tests {
         }
         let mut mask = Mask::new(128, 128, on).expect("a mask").effective(0);
         let region = plan(&mask, (128, 128), FREE, true).remove(0);
-        let crop = crop(&before, &mask, &region, FREE).expect("a crop");
+        let crop = crop(&before, &mask, &region, FREE, true).expect("a crop");
         let cast = crop.rgb.iter().map(|sample| sample / 2 + 40).collect();
         let mut after = before.clone();
         stitch(&mut after, &mut mask, &crop, cast, true).expect("stitched");

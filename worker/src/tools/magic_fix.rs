@@ -163,11 +163,12 @@ pub async fn magic_fix(
     let mut next_index = 0;
     for Assignment { model, mask, regions, is_seamless } in &mut assignments {
         let canvas = model.canvas;
+        let is_replaced = matches!(model.kind, Kind::Painter) && model.mode != FixMode::Enhance;
         for region in &*regions {
             let (region, owned, remaining) = (region.clone(), picture, mask.take());
             let (owned, remaining, crop) = steps
                 .on_pixels(Stage::Preprocess, move || {
-                    let crop = patch::crop(&owned, &remaining, &region, canvas)?;
+                    let crop = patch::crop(&owned, &remaining, &region, canvas, is_replaced)?;
                     Ok((owned, remaining, crop))
                 })
                 .await?;
