@@ -47,8 +47,9 @@ struct Shared {
     changed: Condvar,
     /// Exclusive while a load is measured, shared by all other loads: the device's memory shows only their sum.
     loading: RwLock<()>,
-    /// The number of loads that did not wait for a measured one to end.
+    /// The number of loads that did not wait for a measured one to end, and how many of them are in progress.
     spoiled: AtomicU64,
+    beside: AtomicU64,
     /// The number of loads and unloads so far.
     changes: watch::Sender<u64>,
     builds: Builds,
@@ -111,7 +112,17 @@ pub enum Load<'a> {
     /// Other loads of this kind may run at the same time.
     Unmeasured(RwLockReadGuard<'a, ()>),
     /// It has waited long enough for a measured one.
-    BesideMeasured,
+    BesideMeasured(Beside<'a>),
+}
+
+/// Counts a load beside a measured one until it is dropped.
+#[derive(Debug)]
+pub struct Beside<'a>(&'a AtomicU64);
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl std::fmt::Debug for Shared {
@@ -132,6 +143,7 @@ impl Memory {
             changed: Condvar::new(),
             loading: RwLock::default(),
             spoiled: AtomicU64::default(),
+            beside: AtomicU64::default(),
             changes: watch::Sender::new(0),
             builds: Builds::default(),
         }))
@@ -179,15 +191,17 @@ impl Memory {
                 Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LOOK),
                 Err(TryLockError::WouldBlock) => {
                     self.0.spoiled.fetch_add(1, Ordering::SeqCst);
-                    return Load::BesideMeasured;
+                    self.0.beside.fetch_add(1, Ordering::SeqCst);
+                    return Load::BesideMeasured(Beside(&self.0.beside));
                 }
             }
         }
     }
 
-    /// Returns the number of loads that have spoiled a measurement.
-    pub fn spoiled(&self) -> u64 {
-        self.0.spoiled.load(Ordering::SeqCst)
+    /// Returns the number of loads that have spoiled a measurement; `None` while one of them would spoil the next.
+    pub fn spoiled(&self) -> Option<u64> {
+        let is_alone = self.0.beside.load(Ordering::SeqCst) == 0;
+        is_alone.then(|| self.0.spoiled.load(Ordering::SeqCst))
     }
 
     /// Begins the build of an engine. Blocks until no other one runs and models have stopped loading: they come first, and

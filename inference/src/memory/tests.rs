@@ -184,11 +184,13 @@ fn a_model_that_comes_back_waits_only_a_while_for_a_measured_load() {
     let patience = Duration::from_millis(50);
     let measured = memory.begin_load(true);
     let started = Instant::now();
-    assert!(matches!(memory.begin_load_again(patience), Load::BesideMeasured));
-    assert!(started.elapsed() >= patience);
+    let beside = memory.begin_load_again(patience);
+    assert!(matches!(beside, Load::BesideMeasured(_)) && started.elapsed() >= patience);
     drop(measured);
+    assert_eq!(memory.spoiled(), None, "the next measurement would include it");
+    drop(beside);
     assert!(matches!(memory.begin_load_again(patience), Load::Unmeasured(_)));
-    assert_eq!(memory.spoiled(), 1);
+    assert_eq!(memory.spoiled(), Some(1));
 }
 
 #[test]

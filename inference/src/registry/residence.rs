@@ -56,8 +56,8 @@ pub enum NotLoaded {
 pub struct Before {
     /// The memory in use, in bytes.
     used: u64,
-    /// How many measurements were spoiled until then.
-    spoiled: u64,
+    /// How many measurements were spoiled until then; `None` if this one was.
+    spoiled: Option<u64>,
 }
 
 impl Residence {
@@ -187,8 +187,16 @@ impl Residence {
         let peak = self.runtime.read_memory(Reading::Peak);
         drop(load);
         // A model that came back meanwhile would count for this one.
-        let before = before.filter(|before| before.spoiled == self.runtime.memory().spoiled());
-        let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before.used));
+        let spoiled = self.runtime.memory().spoiled();
+        let (before, batch) = match before {
+            Some(Before { used, spoiled: earlier }) if earlier.is_some() && earlier == spoiled => {
+                (Some(used), batch)
+            }
+            // Nobody knows what a larger batch would take.
+            Some(_) => (None, batch.min(2)),
+            None => (None, batch),
+        };
+        let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before));
         let limit = self.runtime.memory().limit();
         let mut inputs = batch;
         // The measurement includes other work of the process, so a stated size takes precedence. The size of the files
