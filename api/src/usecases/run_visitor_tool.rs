@@ -46,13 +46,16 @@ pub async fn run_visitor_tool(
     limits.uploads.count(&visitor).await?;
     // Before the picture is decoded and stored for nothing.
     limits.runs.count(&visitor).await?;
+    let mut counted = CountedRun { app, visitor: &visitor, is_kept: false };
     let image = match image_to_run_on(app, &visitor, tool, known, file).await {
         Ok(image) => image,
         Err(error) => {
+            counted.is_kept = true;
             limits.runs.give_back(&visitor).await;
             return Err(error);
         }
     };
+    counted.is_kept = true;
     release_file();
     let job = NewJob {
         owner: None,
@@ -68,6 +71,23 @@ pub async fn run_visitor_tool(
         limits.runs.give_back(&visitor).await;
     }
     outcome
+}
+
+/// A counted run of a visitor. Goes back to them if they hang up before there is an image to run on.
+struct CountedRun<'a> {
+    app: &'a App,
+    visitor: &'a Visitor,
+    is_kept: bool,
+}
+
+impl Drop for CountedRun<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let (app, visitor) = (self.app.clone(), self.visitor.clone());
+            let give_back = async move { app.rate_limits.visitors.runs.give_back(&visitor).await };
+            self.app.tasks.spawn(give_back);
+        }
+    }
 }
 
 /// Returns the image that the visitor's file became earlier, or stores it now.
