@@ -53,6 +53,7 @@ pub enum NotLoaded {
 }
 
 /// The state before a measured load.
+#[derive(Clone, Copy)]
 pub struct Before {
     /// The memory in use, in bytes.
     used: u64,
