@@ -9,6 +9,7 @@ mod options;
 
 use bytes::Bytes;
 
+pub use arrange::FAINTEST;
 pub use colors::{Color, parse_color};
 pub use memory::memory_bytes;
 pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};

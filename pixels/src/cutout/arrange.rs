@@ -8,8 +8,8 @@ use crate::PixelError;
 use crate::bounds::Bounds;
 use crate::resize::convolve_image;
 
-/// Pixels with less alpha are invisible and count as empty.
-const FAINTEST: u8 = 5;
+/// The least alpha of a visible pixel. Fainter pixels count as empty.
+pub const FAINTEST: u8 = 5;
 
 /// Crops the picture, scales the subject and moves it. A picture without a subject does not change.
 pub(super) fn arrange(cut: RgbaImage, options: &CutoutOptions) -> Result<RgbaImage, PixelError> {

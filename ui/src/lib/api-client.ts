@@ -234,10 +234,10 @@ type RawAnswer = { status: number; body: Blob; header: (name: string) => string 
 /** How long an upload may stand still. The API gives up on it after the same time. */
 const MAX_PAUSE_MS = 30_000;
 /**
- * How long a sent upload may take to be answered. Its end may still be in the buffers of a slow line, and the API waits up
- * to 20 seconds for the memory to read it, and up to 55 for a sample; runs are answered at once.
+ * How long an answer may take after everything was sent. The end of a file may still be in the buffers of a slow line, and
+ * the API waits up to 40 seconds to decode it, and up to 55 for a sample; runs are answered at once.
  */
-const MAX_ANSWER_MS = 120_000;
+export const MAX_ANSWER_MS = 120_000;
 
 /** Uses XMLHttpRequest because fetch does not report upload progress. */
 function post(

@@ -10,6 +10,7 @@ use crate::tools::{Made, ToolError};
 use retouch_inference::manifest::Task;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
+use retouch_pixels::cutout::FAINTEST;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::foreground::EdgeColors;
@@ -26,9 +27,6 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 24
 }
 
-/// The least alpha of a visible pixel. `retouch_pixels::cutout` arranges subjects by the same.
-const LEAST_VISIBLE: u8 = 5;
-
 /// Returns how many visible pixels the net keeps at least half. `own` is the alpha of the picture: what is faint there may
 /// be faint in the cutout.
 fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
@@ -36,7 +34,7 @@ fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
     match own {
         Some(own) => {
             let both = alpha.iter().zip(own);
-            both.filter(|(alpha, own)| is_kept(**alpha) && **own >= LEAST_VISIBLE).count()
+            both.filter(|(alpha, own)| is_kept(**alpha) && **own >= FAINTEST).count()
         }
         None => alpha.iter().filter(|alpha| is_kept(**alpha)).count(),
     }

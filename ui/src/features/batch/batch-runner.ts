@@ -3,7 +3,7 @@ import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
-import { isRefusal, runLimit } from '@/features/runs/run-request';
+import { isRunRefusal, runLimit } from '@/features/runs/run-request';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
@@ -182,7 +182,7 @@ class BatchRunner {
         }),
       );
     } catch (error) {
-      const isRefused = isRefusal(error);
+      const isRefused = isRunRefusal(error);
       // Without a token, the call was not sent.
       if (isRefused || error instanceof ProviderUnavailable) this.set(item, { isSent: wasSent });
       throw error;

@@ -74,7 +74,7 @@ function Editor({ image }: { image: Image }) {
   const isExact = chosenExact ?? rule?.exactByDefault ?? false;
   const reach = rule ? reachPixels(rule, image) : null;
   const isOversize = isTooBig(image, limits.maxDimension);
-  // A run without the selection on its way would be paid for half of what was meant.
+  // A run without the pending selection would charge for half of what the user meant.
   const isBusy = isSelecting || isPreparing || run.starting !== null;
   const isBlocked = stage.isLoading || run.isBusy || isBusy || isOversize || !offer?.available;
   const selected = list.data?.find(({ imageId }) => imageId === selectedId) ?? list.data?.[0];

@@ -24,7 +24,7 @@ type Draft = History & {
 /** A result, and the image whose results it is among. */
 export type PlaceOfResult = { imageId: string; resultId: string };
 
-/** A selection on its way: its clicks, and how it will change the mask. */
+/** A pending selection: its clicks, and how it will change the mask. */
 export type Selection = { clicks: Clicks; erases?: boolean; refines?: boolean; request: AbortController };
 
 type MaskStore = {

@@ -14,7 +14,7 @@ import { selectArea } from './select-area';
 
 type Step = Omit<Selection, 'request'>;
 
-/** The API answers within 10 seconds. A run waits for the selection, so a dead connection must not keep it. */
+/** The API answers within 10 seconds. A run waits for the selection, so a dead connection must not block it. */
 const MAX_ANSWER_MS = 30_000;
 
 /** Selects the clicked object and marks it. */

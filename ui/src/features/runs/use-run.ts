@@ -11,7 +11,7 @@ import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
 import { hasEndedWithoutResult } from './job-state';
-import { isRefusal } from './run-request';
+import { isRunRefusal } from './run-request';
 import { useImageRuns } from './use-image-runs';
 
 export type RunProblem =
@@ -160,7 +160,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       arrive(answer as Result[]);
     },
     onError: (error, attempt) => {
-      const isRefused = isRefusal(error);
+      const isRefused = isRunRefusal(error);
       // The page shows the run, or how it ended.
       if (!isRefused && attempt.jobId) return;
       // Any other refusal of a repeat may have come before the API looked for the key's job.
