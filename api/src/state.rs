@@ -42,7 +42,7 @@ const RENDERINGS_OF_CALLER: usize = 2;
 /// connection to the database (`DATABASE_CONNECTIONS`, 16 by default) while it waits.
 const TRANSACTIONS_OF_OWNER: usize = 4;
 
-/// How long the state of the dependencies counts, and the times of runs: anybody may ask for them, as often as they like.
+/// How long readiness and typical times are reused: anybody may ask for them, as often as they like.
 const READINESS_AGE: Duration = Duration::from_secs(1);
 const TIMES_AGE: Duration = Duration::from_secs(10);
 

@@ -1,5 +1,5 @@
-//! Turns at what all callers wait for in one queue, such as memory for pictures, so that no caller fills the queue, or keeps
-//! all of the memory by reading slowly.
+//! Turns for what all callers queue for, such as memory for pictures, so that no caller fills the queue, or keeps all of
+//! the memory by reading slowly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::kept::kept_with;
 
-/// Lets each caller do something a few times at once. What else that caller wants waits; renderings also wait while its
+/// Lets each caller do something a few times at once. Further work of that caller waits; renderings also wait while its
 /// unread files take its share of the memory.
 pub struct Turns<Caller> {
     at_once: usize,

@@ -111,7 +111,7 @@ pub enum Load<'a> {
     Measured(RwLockWriteGuard<'a, ()>),
     /// Other loads of this kind may run at the same time.
     Unmeasured(RwLockReadGuard<'a, ()>),
-    /// It has waited long enough for a measured one.
+    /// It did not wait for a measured load to end.
     BesideMeasured(Beside<'a>),
 }
 
@@ -180,8 +180,8 @@ impl Memory {
         }
     }
 
-    /// Begins to load a model again that somebody waits for. Waits up to `patience` for a measured load, which may check a
-    /// large model for minutes, and then spoils its measurement.
+    /// Begins to load a model again for a waiting caller. Waits up to `patience` for a measured load, which may check a
+    /// large model for minutes, and then goes ahead, which spoils the measurement.
     pub fn begin_load_again(&self, patience: Duration) -> Load<'_> {
         let until = Instant::now() + patience;
         loop {

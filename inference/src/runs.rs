@@ -46,7 +46,7 @@ impl Runs {
 
     /// Records that `model` is being loaded again, until the returned guard is dropped.
     pub fn start_load(&self, model: &str) -> Run {
-        // Runs are numbered from 1, without gaps.
+        // Counts down, because runs are numbered from 1 without gaps.
         let number = u64::MAX - self.0.loads.fetch_add(1, Ordering::Relaxed);
         self.insert(number, Kind::Load, model)
     }

@@ -1,5 +1,5 @@
 //! ICC color profiles: decides whether an embedded profile describes the decoded samples, limits its size, and makes
-//! profiles for wide gamuts that a file gives in numbers, and for gray samples that became RGB.
+//! profiles for color spaces that a file states in numbers, and for gray samples that became RGB.
 
 use std::borrow::Cow;
 

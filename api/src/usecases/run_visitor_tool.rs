@@ -44,7 +44,7 @@ pub async fn run_visitor_tool(
     // Before anything is counted or decoded.
     db::within(jobs::check_visitor_queue(&app.pool, &visitor.pseudonym, queue_limit)).await?;
     limits.uploads.count(&visitor).await?;
-    // Before the picture is decoded and stored for nothing.
+    // Count first: beyond the limit, the picture would be decoded and stored for nothing.
     limits.runs.count(&visitor).await?;
     let mut counted = CountedRun { app, visitor: &visitor, is_kept: false };
     let image = match image_to_run_on(app, &visitor, tool, known, file).await {
@@ -73,7 +73,7 @@ pub async fn run_visitor_tool(
     outcome
 }
 
-/// A counted run of a visitor. Goes back to them if they hang up before there is an image to run on.
+/// A visitor's run that has been counted. Dropping it gives the run back, as when the visitor hangs up during the upload.
 struct CountedRun<'a> {
     app: &'a App,
     visitor: &'a Visitor,

@@ -40,7 +40,8 @@ pub(crate) async fn take_owed(
     held_since: DateTime<Utc>,
 ) -> sqlx::Result<()> {
     let taken = sqlx::query_scalar!(
-        // Processes of version 57 or older lower what is missing, and not what runs owe.
+        // A row counts for at most what its order still lacks: processes from before migration 0058 lower that, and
+        // leave the rows as they are.
         r#"with of_user as (
                select o.id, o.status, w.since, greatest(least(w.credits, o.credits_missing - (
                           sum(w.credits) over (partition by o.id order by w.since) - w.credits)), 0) as credits

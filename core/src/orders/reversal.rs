@@ -187,7 +187,7 @@ async fn record_owed(conn: &mut PgConnection, order: OrderId, missing: i32) -> s
         .await?;
     } else if missing < 0 {
         sqlx::query!(
-            // First what was spent, then what runs hold.
+            // Lowers the spent part first, then the part that runs hold.
             "update owed_by_runs w
              set spent = w.spent - least(w.spent, newest.returned),
                  credits = w.credits - least(w.credits, newest.returned - least(w.spent, newest.returned))

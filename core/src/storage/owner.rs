@@ -131,7 +131,7 @@ pub async fn claim_bucket(
         return Err(foreign(storage, reason));
     }
     let mut tx = db::begin(pool).await?;
-    // Of processes that claim concurrently, the last one writes the last id. The bucket is first: if the store refuses,
+    // Of processes that claim concurrently, the last one writes the last id. Writes the bucket first: if the store refuses,
     // the database keeps its bucket.
     let id = sqlx::query_scalar!(
         r#"select gen_random_uuid() as "id!" from (select id from installation for update) locked"#

@@ -14,7 +14,7 @@ const LOWERED_FOR: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug)]
 pub struct Batches {
     max_inputs: usize,
-    /// A lower maximum, and until when it holds: since a batch failed whose inputs succeed one by one.
+    /// A lower maximum and its end, after a batch failed whose inputs succeeded one by one.
     lowered: Arc<Mutex<Option<(usize, Instant)>>>,
     /// Maximum number of pixels, with padding, in an upscaler's batch; `None` for other tasks.
     max_pixels: Option<u64>,

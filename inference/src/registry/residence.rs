@@ -176,8 +176,7 @@ impl Residence {
         Some(Before { used, spoiled: memory.spoiled() })
     }
 
-    /// Takes the measure of the model after its first load, which included a run of one input, or of two if it takes
-    /// batches. Ends the load. Returns how many inputs may run together, of `batch` at most.
+    /// Measures the model after its first load, which included a run of one input, or of two if it takes batches. Ends the load. Returns how many inputs may run together, of `batch` at most.
     pub fn settle(
         &mut self,
         load: Load<'_>,

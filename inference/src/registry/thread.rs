@@ -276,7 +276,8 @@ impl Thread<'_> {
         }
     }
 
-    /// Takes smaller batches after one of `inputs` has failed, if its inputs were right and nothing else took its memory.
+    /// Takes smaller batches for a while after a batch of `inputs` failed, unless an input was to blame or other work took
+    /// the memory.
     fn lower_batches(&self, inputs: usize, all_succeed: bool) {
         if all_succeed && !self.has_evicted && !self.runtime.memory().is_building() {
             self.batches.take_at_most(inputs / 2);

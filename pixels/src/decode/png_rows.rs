@@ -79,7 +79,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     Ok(Planes { rgb, alpha, gray, icc, stated })
 }
 
-/// Returns a profile for what a file states in numbers. `cICP` counts before `sRGB`, and that before `gAMA` and `cHRM`.
+/// Returns a profile for what a file states in numbers. `cICP` takes precedence over `sRGB`, and `sRGB` over `gAMA` and
+/// `cHRM`.
 fn stated_profile(info: &Info<'_>) -> Option<Vec<u8>> {
     let is_gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
     if let Some(points) = info.coding_independent_code_points {

@@ -1,5 +1,5 @@
-//! Invents colors for transparent pixels. What the hole is compared with should not tell the fill anything that is not
-//! in the visible picture, so the colors continue the visible ones smoothly.
+//! Invents colors for transparent pixels. The fill compares the hole with its surroundings, so these colors must show
+//! nothing that is not visible: they continue the visible colors smoothly.
 
 use super::level::{Level, Pixel};
 use super::settings::Settings;

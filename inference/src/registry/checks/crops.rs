@@ -9,8 +9,8 @@ use super::samples::sample_painting;
 use crate::painter::{Painter, Painting, Watch};
 use crate::registry::steps::Outcome;
 
-/// A crop in a batch may differ from itself alone by this share of its difference from the other crop. Over many steps,
-/// rounding grows; crops that reach each other differ by about as much as two pictures do.
+/// A crop in a batch may differ from the same crop alone by this share of its difference from the other crop. Rounding
+/// errors grow over many steps; crops that leak into each other differ about as much as two pictures.
 const ACCEPTED: f32 = 0.25;
 
 /// Paints two crops that have little in common together and alone. If they differ, the painter runs alone.
