@@ -25,6 +25,7 @@ COPY Cargo.toml Cargo.lock ./
 COPY .cargo .cargo
 COPY .sqlx .sqlx
 COPY catalog catalog
+COPY prompts prompts
 COPY pixels pixels
 COPY heif heif
 COPY inference inference

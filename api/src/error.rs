@@ -3,13 +3,13 @@
 use retouch_core::db::{self, DatabaseError};
 use retouch_core::images::Quota;
 use retouch_core::jobs::{Failure, SubmitError};
-use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::Foreign;
 use retouch_pixels::finish::FinishError;
 use retouch_pixels::mask::MaskError;
+use retouch_prompts::PromptError;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]

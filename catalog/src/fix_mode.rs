@@ -45,6 +45,16 @@ impl FixMode {
     pub const fn needs_words(self) -> bool {
         matches!(self, Self::Edit | Self::Add)
     }
+
+    /// Returns whether its mask is exact unless the request says otherwise: a picture painted from words must not
+    /// change its surroundings, and a scratch is restored best from the pixels right beside it, while a removal takes
+    /// shadows with it.
+    pub const fn is_mask_exact_by_default(self) -> bool {
+        match self {
+            Self::Edit | Self::Add | Self::Restore => true,
+            Self::Remove | Self::Enhance => false,
+        }
+    }
 }
 
 impl fmt::Display for FixMode {

@@ -7,6 +7,7 @@ mod class;
 mod count;
 mod fix_mode;
 mod name;
+mod reach;
 mod tier;
 mod tool;
 
@@ -14,6 +15,7 @@ pub use class::JobClass;
 pub use count::{Count, CountUnit};
 pub use fix_mode::FixMode;
 pub use name::UnknownName;
+pub use reach::Reach;
 pub use tier::Tier;
 pub use tool::{Factor, Tool, ToolName};
 

@@ -18,7 +18,6 @@ pub mod id;
 pub mod images;
 pub mod janitor;
 pub mod jobs;
-pub mod magic_fix;
 pub mod orders;
 mod pages;
 pub mod queue;

@@ -6,8 +6,8 @@ use sqlx::PgPool;
 use sqlx::types::Json;
 
 use crate::WorkerId;
-use crate::magic_fix::Offer;
 use retouch_catalog::{FixMode, Tier, ToolName};
+use retouch_prompts::Offer;
 
 /// A model that a worker has bound to a tool and a tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import dataclass
 
 from common.config import REPO
+from common.workspace import crates
 
 STATE = r"(sqlx|redis|aws_sdk_s3)::"
 HTTP = r"(axum|http|hyper|tower_http)::"
@@ -20,7 +21,7 @@ class Arrow:
     allowed: tuple = ()
 
 
-EVERYWHERE = ("catalog/src", "pixels/src", "heif/src", "inference/src", "core/src", "credentials/src", "api/src", "worker/src")
+EVERYWHERE = tuple(f"{crate}/src" for crate in crates() if crate != "standins")
 ARROWS = [
     Arrow("routes call use cases or core; they name no database, Redis or S3", STATE, ("api/src/routes",)),
     Arrow("use cases know no HTTP", HTTP, ("api/src/usecases",)),
@@ -74,6 +75,7 @@ ARROWS = [
 STATEFUL = {"sqlx", "redis", "apalis", "aws-sdk-s3", "axum", "reqwest"}
 FORBIDDEN_CRATES = {
     "retouch-catalog": STATEFUL | {"tokio", "image", "ort"},
+    "retouch-prompts": STATEFUL | {"tokio", "image", "ort"},
     "retouch-pixels": STATEFUL | {"tokio", "ort", "retouch-catalog", "retouch-core"},
     "retouch-heif": STATEFUL | {"ort", "c2pa", "retouch-core"},
     "retouch-inference": STATEFUL | {"retouch-core", "retouch-worker"},

@@ -8,6 +8,7 @@ import subprocess
 
 from common.config import REPO
 from common.console import Problem, line, run_shown, step
+from common.workspace import crates
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
@@ -39,7 +40,7 @@ def apply_migrations(sandbox):
 
 
 def write_query_data(url):
-    sources = [path for place in ("catalog", "core", "credentials", "heif", "pixels", "inference", "api", "worker", "standins") for path in (REPO / place).rglob("*.rs")]
+    sources = [path for crate in crates() for path in (REPO / crate).rglob("*.rs")]
     users = [path for path in sources if QUERY_MACRO.search(path.read_text())]
     if not users:
         line("• No checked queries in the code; nothing to write to .sqlx")

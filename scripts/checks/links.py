@@ -9,12 +9,13 @@ from functools import cache
 from urllib.parse import unquote
 
 from common.config import REPO
+from common.workspace import crates
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^()\s>]+(?:\([^()\s]*\)[^()\s]*)*)>?(?:\s+\"[^\"]*\")?\s*\)")
 FENCE = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
 CODE = re.compile(r"(`+)(.+?)\1")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.M)
-ROOMS = "catalog|pixels|heif|credentials|clients|inference|worker|core|api|standins|scripts|ui|models|migrations|deploy|docs"
+ROOMS = "|".join((*crates(), "clients", "scripts", "ui", "models", "migrations", "deploy", "docs"))
 PATH = re.compile(rf"(?:{ROOMS})/[\w.*/-]*\w[\w.*-]*/?|\.github/[\w./-]+")
 # Built, fetched and secret files, placeholders, and `deploy/NAME` of kubectl.
 ABSENT = re.compile(r"^(deploy/compose/secrets|deploy/watch/nodes|deploy/retouch-|models/sd15-inpainting|ui/dist)|\.onnx$|/(X$|NNNN)")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import REPO
+from common.workspace import crates
 
 # The share of suspicious lines that fails the lint.
 LIMIT = 0.01
@@ -40,7 +41,7 @@ EXEMPT = re.compile(
     r"^(LICENSE|THIRD-PARTY\.md|migrations/\d{4}|ui/src/api/(openapi\.json|schema\.ts)|clients/python/retouch_client/types\.py|clients/typescript/src/schema\.ts|ui/src/fonts/"
     r"|scripts/checks/prose\.py|scripts/checks/tests/test_prose\.py|CONTRIBUTING\.md|docs/style\.md)|(^|/)package-lock\.json$"
 )
-ROOMS = ("catalog", "pixels", "inference", "core", "credentials", "heif", "api", "worker", "standins", "ui", "clients", "scripts", "models", "deploy", "docs")
+ROOMS = (*crates(), "ui", "clients", "scripts", "models", "deploy", "docs")
 HASH = {".py", ".sh", ".yml", ".yaml", ".toml", ".service", ".conf", ""}
 SLASH = {".rs", ".ts", ".tsx", ".mjs", ".js", ".css"}
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\\n]|\\.)*)`')

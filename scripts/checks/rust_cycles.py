@@ -17,13 +17,13 @@ It reads tokens and does not resolve types. So it does not see:
 
 import re
 import sys
-import tomllib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.config import REPO
 from common.console import line
+from common.workspace import crates
 
 from .graph import cycles
 
@@ -100,8 +100,7 @@ def check(crates=None):
 
 
 def workspace():
-    members = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["members"]
-    return sorted(path for member in members for path in REPO.glob(member))
+    return sorted(REPO / crate for crate in crates())
 
 
 def roots(crate):

@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use retouch_catalog::{Factor, FixMode, Tier, Tool, ToolName};
+use retouch_catalog::{Factor, FixMode, Reach, Tier, Tool, ToolName};
 use retouch_core::credits::{self, PACKS, SIGNUP_CREDITS};
 use retouch_core::jobs::{self, TypicalTime};
-use retouch_core::magic_fix::{MAX_PROMPT_LENGTH, Offer, Reach, is_mask_exact_by_default};
 use retouch_core::workers::{self, ServedModel};
 use retouch_heif::Support;
+use retouch_prompts::{MAX_PROMPT_LENGTH, Offer};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -180,7 +180,7 @@ pub struct ReachView {
 impl From<FixMode> for ReachView {
     fn from(mode: FixMode) -> Self {
         let Reach { divisor, least, most } = Reach::of(mode);
-        Self { mode, divisor, least, most, exact_by_default: is_mask_exact_by_default(mode) }
+        Self { mode, divisor, least, most, exact_by_default: mode.is_mask_exact_by_default() }
     }
 }
 

@@ -6,7 +6,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{FixMode, ToolName};
-use retouch_core::magic_fix::Prompt;
+use retouch_prompts::Prompt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

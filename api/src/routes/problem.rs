@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::jobs::SubmitError;
-use retouch_core::magic_fix::PromptError;
 use retouch_core::with_causes;
+use retouch_prompts::PromptError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
-use retouch_core::magic_fix::{Offer, Prompt, is_mask_exact_by_default};
 use retouch_core::{ImageId, UserId, images, workers};
 use retouch_pixels::mask::Drawing;
 use retouch_pixels::{Limits, PixelError};
+use retouch_prompts::{Offer, Prompt};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
@@ -67,7 +67,9 @@ pub async fn magic_fix(
             prompt: prompt.text().to_owned(),
             mask_sha256: Sha256::digest(&mask).to_vec(),
             mask: mask.into(),
-            is_mask_exact: request.is_mask_exact.unwrap_or(is_mask_exact_by_default(prompt.mode())),
+            is_mask_exact: request
+                .is_mask_exact
+                .unwrap_or(prompt.mode().is_mask_exact_by_default()),
         }),
         tier: Tier::Paid,
         idempotency_key: request.idempotency_key,

@@ -7,12 +7,12 @@
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::images::{self, Image, Stay, Uploader};
-use retouch_core::magic_fix::Prompt;
 use retouch_core::selection::{Clicks, ImageBox};
 use retouch_core::users::User;
 use retouch_core::{JobId, UserId, credits, db, jobs};
 use retouch_pixels::mask::Drawing;
 use retouch_pixels::{Limits, PixelError};
+use retouch_prompts::Prompt;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;

@@ -14,6 +14,7 @@ from checks.release_notes import version_of
 from common import wheels
 from common.config import CACHE, REPO
 from common.console import Problem, line, run_logged, step
+from common.workspace import crates
 from devstack import build
 
 from . import tools
@@ -180,7 +181,7 @@ def rust_context():
 
 def newest_source():
     """Returns the modification time of the newest source file of the programs."""
-    roots = [REPO / name for name in ("api", "catalog", "core", "credentials", "heif", "inference", "pixels", "standins", "worker", "migrations", "Cargo.lock")]
+    roots = [REPO / name for name in (*crates(), "migrations", "Cargo.lock")]
     files = [path for root in roots for path in ([root] if root.is_file() else root.rglob("*")) if path.suffix in (".rs", ".sql", ".lock", ".toml")]
     return max(os.path.getmtime(path) for path in files)
 

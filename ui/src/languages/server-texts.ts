@@ -51,7 +51,7 @@ export const sentences = [
   msg('Your storage is full (max {0} MB). Delete images or results to make room.'),
   msg('Your storage is full (max {0} pictures). Delete images or results to make room.'),
   msg('Your storage is full (max {0} GB and {1} pictures). Delete images or results to make room.'),
-  // core/src/jobs/submit.rs, core/src/magic_fix.rs
+  // core/src/jobs/submit.rs, prompts/src/lib.rs
   msg('Not enough credits'),
   msg('Too many runs are waiting. Try again in a minute.'),
   msg('Too many free runs are waiting. Try again in a minute.'),

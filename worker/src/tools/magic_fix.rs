@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use retouch_catalog::{Count, FixMode};
-use retouch_core::magic_fix::{Prompt, Reach};
+use retouch_catalog::{Count, FixMode, Reach};
+use retouch_prompts::Prompt;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, Steps};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use image::{GrayImage, RgbImage};
-use retouch_core::magic_fix::Prompt;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
+use retouch_prompts::Prompt;
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::Settings;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, ProgressFn, magic_fix};

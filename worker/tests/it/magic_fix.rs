@@ -10,11 +10,11 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 use retouch_catalog::{FixMode, Tier, Tool};
 use retouch_core::JobId;
 use retouch_core::jobs::{self, JobState, NewJob};
-use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_core::results;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, PixelError};
+use retouch_prompts::Prompt;
 use retouch_standins::testing::{ISSUER, sign_in};
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
@@ -354,7 +354,7 @@ pub async fn submit(services: &Services, prompt: &str, mask: &[u8]) -> JobId {
             prompt: prompt.text().to_owned(),
             mask: Bytes::copy_from_slice(mask),
             mask_sha256: vec![1; 32],
-            is_mask_exact: is_mask_exact_by_default(prompt.mode()),
+            is_mask_exact: prompt.mode().is_mask_exact_by_default(),
         }),
         queue_limit: None,
     };

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { aConfig } from '@/testing/builders';
 import { reachPixels } from './reach';
 
-// The API computes the same numbers; core/src/magic_fix/reach.rs has the same rows.
+// The API computes the same numbers; catalog/src/reach.rs has the same rows.
 test.each([
   ['remove', 640, 480, 8],
   ['remove', 1200, 1600, 20],

@@ -8,10 +8,10 @@ use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
 use retouch_catalog::{FixMode, Tier, Tool};
-use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_pixels::PixelError;
+use retouch_prompts::Prompt;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +66,7 @@ impl FixArgs {
         };
         let registry = self.models.registry_for_one_run()?;
         let mode = prompt.mode();
-        let is_mask_exact = self.exact_mask.unwrap_or(is_mask_exact_by_default(mode));
+        let is_mask_exact = self.exact_mask.unwrap_or(mode.is_mask_exact_by_default());
         let request =
             FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
         let settings = self.limits.settings(&registry);

@@ -1,4 +1,4 @@
-use crate::magic_fix::languages::words::Words;
+use crate::languages::words::Words;
 
 /// The verb is at the end.
 pub const JAPANESE: Words = Words {

@@ -1,4 +1,4 @@
-use crate::magic_fix::languages::words::Words;
+use crate::languages::words::Words;
 
 /// The verb is at the beginning, or after 把 or 将 and the thing, or at the end.
 pub const CHINESE: Words = Words {

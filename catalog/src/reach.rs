@@ -1,6 +1,6 @@
 //! How far a fix may reach beyond the painted pixels.
 
-use retouch_catalog::FixMode;
+use crate::FixMode;
 
 /// The reach of a fix mode, a part of the picture's longer side: removing an object also removes its shadow, and
 /// enhanced detail needs room to fade.
@@ -32,16 +32,6 @@ impl Reach {
         let Self { divisor, least, most } = self;
         let (longer, shorter) = (width.max(height), width.min(height));
         (longer / divisor).clamp(least, most).min((shorter / 8).max(1)) as u16
-    }
-}
-
-/// Returns whether the mask of a fix is exact unless the request says otherwise: a picture painted from words must not
-/// change its surroundings, and a scratch is restored best from the pixels right beside it, while a removal takes
-/// shadows with it.
-pub const fn is_mask_exact_by_default(mode: FixMode) -> bool {
-    match mode {
-        FixMode::Edit | FixMode::Add | FixMode::Restore => true,
-        FixMode::Remove | FixMode::Enhance => false,
     }
 }
 

@@ -9,8 +9,8 @@ use super::romance;
 use super::verb::Verb;
 use super::vocabulary::{ENGLISH, GERMAN, LANGUAGES, PORTUGUESE, SPANISH};
 use super::words::{LISTS, Words};
-use crate::magic_fix::mode::{Act, Object, Request, decide};
-use crate::magic_fix::text::{CLAUSE_ENDS, contains, folded, leading, words_of};
+use crate::mode::{Act, Object, Request, decide};
+use crate::text::{CLAUSE_ENDS, contains, folded, leading, words_of};
 
 /// Prompts that begin like Spanish removals: English ones, and a tongue that comes out.
 const NO_REMOVALS: [&str; 5] =

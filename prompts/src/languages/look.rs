@@ -3,7 +3,7 @@
 use super::verb::Verb;
 use super::vocabulary::LANGUAGES;
 use super::words::Words;
-use crate::magic_fix::text::contains;
+use crate::text::contains;
 
 /// Words that say that a thing is new, or what another becomes.
 const NEW: [&str; 4] = ["into", "to", "en", "zu"];

@@ -3,8 +3,8 @@
 use super::verb::Verb;
 use super::vocabulary::{FRENCH, SPANISH};
 use super::words::LISTS;
-use crate::magic_fix::mode::Act;
-use crate::magic_fix::text::{contains, leading};
+use crate::mode::Act;
+use crate::text::{contains, leading};
 
 /// Recognizes verbs with words between their parts, and lights, which are turned off: "apague a luz (da sala)". "Apague a
 /// luz do poste" is a removal.

@@ -1,6 +1,6 @@
 //! A verb in a language with spaces between words.
 
-use crate::magic_fix::mode::Act;
+use crate::mode::Act;
 
 /// A verb at the beginning or the end of a clause.
 pub(super) struct Verb {

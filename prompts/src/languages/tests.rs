@@ -4,7 +4,7 @@ mod combined;
 
 use retouch_catalog::FixMode::{self, Add, Edit, Enhance, Remove, Restore};
 
-use crate::magic_fix::Prompt;
+use crate::Prompt;
 
 fn assert_modes(prompts: &[(&str, FixMode)]) {
     for (text, mode) in prompts {

@@ -2,8 +2,8 @@
 
 use super::verb::Verb;
 use super::vocabulary::ENGLISH;
-use crate::magic_fix::mode::Act;
-use crate::magic_fix::text::{contains, leading};
+use crate::mode::Act;
+use crate::text::{contains, leading};
 
 const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 
@@ -39,7 +39,7 @@ pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
 }
 
 /// Returns true if a part of folded text asks for a removal.
-pub(in crate::magic_fix) fn is_removal(part: &[String]) -> bool {
+pub(crate) fn is_removal(part: &[String]) -> bool {
     let is_special = || verb_of(part, false).is_some_and(|verb| verb.act == Act::Remove);
     ENGLISH.leading(part, ENGLISH.remove).is_some() || is_special()
 }

@@ -3,8 +3,8 @@
 use super::verb::Verb;
 use super::vocabulary::GERMAN;
 use super::words::LISTS;
-use crate::magic_fix::mode::Act;
-use crate::magic_fix::text::{contains, folded, words_of};
+use crate::mode::Act;
+use crate::text::{contains, folded, words_of};
 
 const ARTICLES: [&str; 9] =
     ["das", "den", "die", "dem", "der", "diese", "diesen", "dieses", "dieser"];

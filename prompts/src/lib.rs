@@ -1,4 +1,4 @@
-//! Prompts of Magic Fix, and the mode that each means.
+//! Prompts of Magic Fix, and the mode that each means. No pixels, no models, no state.
 //!
 //! One small table decides the mode (`languages/vocabulary` has its words). API and workers share it, so a prompt that no
 //! installed model can follow is refused before anything is held. A prompt may ask for several things, such as *remove
@@ -22,11 +22,9 @@ mod caption;
 mod languages;
 mod mode;
 mod offer;
-mod reach;
 mod text;
 
 pub use offer::Offer;
-pub use reach::{Reach, is_mask_exact_by_default};
 
 use retouch_catalog::FixMode;
 

@@ -1,6 +1,6 @@
 //! The kinds of words that are listed for each language, and how to find them in a prompt.
 
-use crate::magic_fix::mode::Act;
+use crate::mode::Act;
 
 type List = &'static [&'static str];
 /// One of the lists of a language.

@@ -1,4 +1,4 @@
-use crate::magic_fix::languages::words::Words;
+use crate::languages::words::Words;
 
 pub const SPANISH: Words = Words {
     courtesy: &[

@@ -4,8 +4,8 @@ use retouch_catalog::FixMode;
 
 use super::vocabulary::{CHINESE, JAPANESE};
 use super::words::LISTS;
-use crate::magic_fix::mode::{Act, Object, Request, decide};
-use crate::magic_fix::text::CLAUSE_ENDS;
+use crate::mode::{Act, Object, Request, decide};
+use crate::text::CLAUSE_ENDS;
 
 /// Words that join a second Chinese request to the first.
 const CHINESE_JOINTS: [&str; 7] = ["并且", "并", "然后", "接着", "同时", "再", "而且"];
