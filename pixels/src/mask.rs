@@ -3,6 +3,7 @@
 //! the effective mask no sample changes.
 
 mod drawing;
+mod islands;
 mod morphology;
 
 pub use crate::error::MaskError;

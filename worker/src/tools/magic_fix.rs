@@ -102,7 +102,8 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// Calls `on_progress` at each stage and after each step of the model. `cancel` takes effect between stages, between
 /// the model's steps, and while waiting for a thread or the model.
 ///
-/// Alpha, the ICC profile and every sample outside the effective mask do not change. A gray picture stays gray unless
+/// Alpha, the ICC profile and every sample outside the effective mask do not change, but a removal makes things that
+/// stand alone in a cutout transparent ([`EffectiveMask::remove_islands`]). A gray picture stays gray unless
 /// the prompt may ask for color.
 ///
 /// # Errors
@@ -140,7 +141,6 @@ pub async fn magic_fix(
             Ok((picture, strokes, areas))
         })
         .await?;
-    let size = (picture.width, picture.height);
     let mut assignments = Vec::new();
     let parts = [
         (strokes, Some(&models.bound), mode),
@@ -150,7 +150,10 @@ pub async fn magic_fix(
     for (mask, model, mode) in parts {
         if let (Some(mask), Some(model)) = (mask, model) {
             let model = FixModel::new(model, mode, tile_memory_bytes)?;
-            assignments.push(Assignment::plan(&mut steps, mask, model, &request, size).await?);
+            let (planned, assignment) =
+                Assignment::plan(&mut steps, mask, model, &request, picture).await?;
+            picture = planned;
+            assignments.push(assignment);
         }
     }
     if picture.gray && mode.needs_words() {
@@ -217,20 +220,26 @@ struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
+    /// Plans the crops, and takes from the picture what needs no model.
     async fn plan<P: Fn(Stage)>(
         steps: &mut Steps<'_, P>,
         mask: Mask,
         model: FixModel<'a>,
         request: &FixRequest,
-        size: (u32, u32),
-    ) -> Result<Self, ToolError> {
+        mut picture: Picture,
+    ) -> Result<(Picture, Self), ToolError> {
         let FixModel { canvas, keeps_known, .. } = model;
         let (mode, is_mask_exact) = (request.mode, request.is_mask_exact);
+        let size = (picture.width, picture.height);
         let reach = Reach::of(mode).pixels(size);
         let cuts_strokes = !request.mode.needs_words();
-        let (mask, regions, is_seamless) = steps
+        let (picture, mask, regions, is_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
-                let mask = if is_mask_exact { mask.exact(reach) } else { mask.effective(reach) };
+                let mut mask =
+                    if is_mask_exact { mask.exact(reach) } else { mask.effective(reach) };
+                if mode == FixMode::Remove {
+                    mask.remove_islands(&mut picture);
+                }
                 let regions = patch::plan(&mask, size, canvas, cuts_strokes);
                 // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
                 let is_seamless =
@@ -238,10 +247,10 @@ impl<'a> Assignment<'a> {
                 // Most of what is painted or reached beside a scratch is right, so there the patch fades.
                 let is_solid = is_seamless && mode != FixMode::Restore;
                 let mask = if is_solid { mask.solid() } else { mask };
-                Ok((mask, regions, is_seamless))
+                Ok((picture, mask, regions, is_seamless))
             })
             .await?;
-        Ok(Self { model, mask, regions, is_seamless })
+        Ok((picture, Self { model, mask, regions, is_seamless }))
     }
 }
 

@@ -195,6 +195,23 @@ async fn an_area_that_nobody_can_see_is_a_mask_error() {
 }
 
 #[tokio::test]
+async fn a_thing_that_stands_alone_in_a_cutout_becomes_transparent() {
+    let models = only(tiny("classical").await);
+    let cutout = |has_edge: bool, has_disc: bool| {
+        RgbaImage::from_fn(160, 120, |x, y| {
+            let (dx, dy) = (x.abs_diff(80), y.abs_diff(60));
+            let is_visible = has_edge && x < 20 || has_disc && dx * dx + dy * dy < 14 * 14;
+            image::Rgba(if is_visible { [200, 90, 30, 255] } else { [0; 4] })
+        })
+    };
+    let made = fix(png(cutout(true, true)), disc(160, 120, 16), "remove it", &models).await;
+    let after = image::load_from_memory(&made.expect("it is fixed").png).expect("read").to_rgba8();
+    assert!(after == cutout(true, false), "the disc is gone, and the rest is as it was");
+    let refused = fix(png(cutout(false, true)), disc(160, 120, 16), "remove it", &models).await;
+    assert!(matches!(refused, Err(ToolError::Pixels(PixelError::Mask(_)))), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_text_guided_model_paints_the_mask_and_only_that() {
     let models = only(tiny("sd-inpaint").await);
     let (width, height) = (150, 100);
