@@ -64,9 +64,13 @@ impl Batches {
 
     /// Returns the maximum batch size for small inputs.
     pub fn max_inputs(&self) -> usize {
+        self.max_inputs_at(Instant::now())
+    }
+
+    fn max_inputs_at(&self, now: Instant) -> usize {
         let lowered = *self.lowered.lock().unwrap_or_else(PoisonError::into_inner);
         match lowered {
-            Some((most, until)) if Instant::now() < until => most.min(self.max_inputs),
+            Some((most, until)) if now < until => most.min(self.max_inputs),
             _ => self.max_inputs,
         }
     }
@@ -137,6 +141,27 @@ impl Drop for Announcement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_are_smaller_for_ten_minutes_after_one_has_failed() {
+        let batches = Batches {
+            max_inputs: 8,
+            lowered: Arc::default(),
+            max_pixels: None,
+            has_few_shapes: false,
+            wait: Duration::ZERO,
+            expected: Arc::default(),
+        };
+        let of_handle = batches.clone();
+        assert_eq!(batches.max_inputs(), 8);
+        of_handle.take_at_most(0);
+        assert_eq!(batches.max_inputs(), 1);
+        of_handle.take_at_most(3);
+        let now = Instant::now();
+        for (minutes, most) in [(0, 3), (9, 3), (11, 8)] {
+            assert_eq!(batches.max_inputs_at(now + Duration::from_mins(minutes)), most, "{minutes}");
+        }
+    }
 
     #[test]
     fn the_size_of_runs_changes_when_several_runs_ask_for_it() {
