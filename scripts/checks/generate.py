@@ -50,22 +50,17 @@ def write_query_data(url):
     # Macros write their data when they run, so the compiler must see these files as changed.
     for path in users:
         os.utime(path)
-    before = REPO / ".retouch" / "sqlx-before"
-    shutil.rmtree(before, ignore_errors=True)
-    if QUERIES.exists():
-        QUERIES.rename(before)
-    QUERIES.mkdir()
-    environment = {**os.environ, "SQLX_OFFLINE": "false", "SQLX_OFFLINE_DIR": str(QUERIES), "DATABASE_URL": url}
+    # Replaces the old data only when it is complete: an interrupted run changes nothing.
+    new = REPO / ".retouch" / "sqlx-new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    environment = {**os.environ, "SQLX_OFFLINE": "false", "SQLX_OFFLINE_DIR": str(new), "DATABASE_URL": url}
     # The whole workspace, because a part of it would use other features and rebuild all dependencies.
     command = ["cargo", "check", "--release", "--workspace", "--locked", "--all-targets"]
     line(f"• Writing the query data of {', '.join(packages)} …")
-    try:
-        run_shown(command, "Writing the query data", cwd=REPO, env=environment)
-    except Problem:
-        shutil.rmtree(QUERIES)
-        if before.exists():
-            before.rename(QUERIES)
-        raise
+    run_shown(command, "Writing the query data", cwd=REPO, env=environment)
+    shutil.rmtree(QUERIES, ignore_errors=True)
+    new.rename(QUERIES)
 
 
 def write_document():
