@@ -9,8 +9,7 @@ use clap::Parser;
 use retouch_api::admin::Admin;
 use retouch_api::config::ApiConfig;
 use retouch_api::metrics;
-use retouch_api::router;
-use retouch_api::serve;
+use retouch_api::server::{self, router};
 use retouch_api::state::App;
 use retouch_api::upkeep;
 use retouch_api::usecases::settle_payment;
@@ -95,7 +94,7 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
         .with_context(|| format!("listening on {} (RETOUCH_LISTEN)", config.listen))?;
     tracing::info!(listen = %config.listen, "Serving");
     let stopping = app.stopping.clone();
-    serve::serve(&app, listener, service, async move {
+    server::serve(&app, listener, service, async move {
         telemetry::shutdown_signal().await;
         tracing::info!("Stopping");
         stopping.cancel();

@@ -17,7 +17,7 @@ use super::caller::ClientAddress;
 use super::fallback;
 use super::request::header_text;
 use crate::error::ApiError;
-use crate::fair_budget::{FairBudget, Share};
+use crate::limits::fair_budget::{FairBudget, Share};
 use crate::state::App;
 
 /// Maximum time for an upload: enough for 25 MB over a slow mobile network.

@@ -13,7 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use super::caller::ClientAddress;
 use super::fallback;
 use crate::error::ApiError;
-use crate::fair_budget::{FairBudget, Share};
+use crate::limits::fair_budget::{FairBudget, Share};
 use crate::state::App;
 
 /// Counts the request against the share of its client's address until the response is sent or dropped.

@@ -29,7 +29,7 @@ use utoipa::ToSchema;
 use super::caller::KeyUser;
 use super::request::{RequestPreferences, header_text};
 use crate::error::ApiError;
-use crate::rate_limits::Allowance;
+use crate::limits::rate_limits::Allowance;
 use crate::state::App;
 use crate::usecases::removebg::{Removal, RemovalRequest, removebg};
 use crate::usecases::upload_image;

@@ -12,8 +12,8 @@ use retouch_prompts::{Offer, Prompt};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
-use crate::decode_budget::Caller;
 use crate::error::ApiError;
+use crate::limits::decode_budget::Caller;
 use crate::state::App;
 
 /// A request to run Magic Fix.

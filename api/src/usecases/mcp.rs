@@ -22,8 +22,8 @@ use super::magic_fix::{FixRequest, magic_fix};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
 use super::select::select;
 use super::upload_image::{NewUpload, sha256_of, upload_image};
-use crate::decode_budget::Caller;
 use crate::error::ApiError;
+use crate::limits::decode_budget::Caller;
 use crate::signing::File;
 use crate::state::App;
 

@@ -17,11 +17,11 @@ use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile
 use tokio::time::timeout;
 
 use super::upload_image::Metadata;
-use crate::decode_budget::busy;
 use crate::error::ApiError;
-use crate::fair_budget::FairBudget;
+use crate::limits::decode_budget::busy;
+use crate::limits::fair_budget::FairBudget;
+use crate::limits::turns::Turn;
 use crate::state::App;
-use crate::turns::Turn;
 
 /// Returns a result of `user`. Results of visitors belong to nobody.
 pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<ResultImage, ApiError> {

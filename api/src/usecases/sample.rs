@@ -15,7 +15,7 @@ use retouch_pixels::decode::check;
 
 use super::ask_worker::ask_worker;
 use crate::error::ApiError;
-use crate::fair_budget::FairBudget;
+use crate::limits::fair_budget::FairBudget;
 use crate::state::App;
 
 /// Maximum wait of a request for a worker, whose model may be busy with a tile of a job. A slow CPU needs more than

@@ -11,7 +11,7 @@ use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 
 use super::ask_worker::ask_worker;
 use crate::error::ApiError;
-use crate::fair_budget::FairBudget;
+use crate::limits::fair_budget::FairBudget;
 use crate::state::App;
 
 /// Maximum wait of a request for a worker.

@@ -17,8 +17,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::decode_budget::{Caller, Memory};
 use crate::error::ApiError;
+use crate::limits::decode_budget::{Caller, Memory};
 use crate::state::App;
 
 /// What happens to a file's EXIF, such as date, location and camera: `strip` drops it, `keep` keeps it. The

@@ -8,8 +8,8 @@ use retouch_credentials::{Report, reading_bytes};
 use retouch_pixels::Limits;
 
 use super::upload_image::size;
-use crate::decode_budget::Caller;
 use crate::error::ApiError;
+use crate::limits::decode_budget::Caller;
 use crate::state::App;
 
 /// Reads the marks of a file. Counts as an upload of the user, or of the address of a visitor.

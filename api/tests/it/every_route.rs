@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
-use retouch_api::router;
+use retouch_api::server::router;
 use retouch_core::credits::PACKS;
 use retouch_core::{Id, orders};
 use retouch_standins::testing::sign_in;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use retouch_api::router;
+use retouch_api::server::router;
 
 #[test]
 fn the_checked_in_document_is_up_to_date() {

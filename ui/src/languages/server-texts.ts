@@ -37,7 +37,7 @@ export const sentences = [
   msg('This image needs more memory than the server allows for one image. Please send it with fewer pixels.'),
   msg('The file is empty.'),
   msg('The upload is incomplete or malformed.'),
-  // api/src/rate_limits
+  // api/src/limits/rate_limits
   msg('You can start {0} runs per minute. Try again in {1} seconds.'),
   msg('You can start {0} uploads per minute. Try again in {1} seconds.'),
   msg('You can start {0} selections per minute. Try again in {1} seconds.'),

@@ -16,8 +16,8 @@ use retouch_core::UserId;
 use utoipa::ToSchema;
 
 use super::refusal::Refusal;
-use crate::decode_budget::Caller;
 use crate::error::ApiError;
+use crate::limits::decode_budget::Caller;
 use crate::routes::base64_file::Base64File;
 use crate::routes::body::IncomingBody;
 use crate::routes::form_data::{FormData, FormError, FormField};

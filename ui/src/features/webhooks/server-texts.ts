@@ -12,7 +12,7 @@ export const sentences = [
   msg('This address belongs to a private network. Webhooks can only call public ones.'),
   msg('You already have {0} webhooks. Delete one first.'),
   msg('This webhook is off. Turn it on first.'),
-  // api/src/rate_limits
+  // api/src/limits/rate_limits
   msg('You can start {0} deliveries per minute. Try again in {1} seconds.'),
   msg('You can start {0} address checks per minute. Try again in {1} seconds.'),
 ];

@@ -1,5 +1,9 @@
 //! Accepts connections, as many as memory and fairness allow, and shuts them down gracefully.
 
+mod paced_stream;
+pub mod router;
+mod security_headers;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -20,9 +24,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::fair_budget::FairBudget;
-use crate::paced_stream::PacedStream;
+use crate::limits::fair_budget::FairBudget;
 use crate::state::App;
+use paced_stream::PacedStream;
 
 /// Maximum number of unsent bytes that the kernel buffers for a connection. By default, it buffers megabytes and
 /// reports room only after sending a third of them, so a slow reader would look as if it had stopped.

@@ -11,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::config::LimitsConfig;
-use crate::container;
 use crate::error::ApiError;
-use crate::kept::kept_with;
-use crate::turns::{Turn, Turns};
+use crate::limits::container;
+use crate::limits::kept::kept_with;
+use crate::limits::turns::{Turn, Turns};
 
 const MIB: u64 = 1 << 20;
 /// The memory that the process needs in addition to pictures and uploads, in MiB: code, connections, responses, and

@@ -31,7 +31,7 @@ use crate::routes::{
     in_flight, jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg,
     results, sample, select, ui, upscale, user, verify, webhooks,
 };
-use crate::security_headers;
+use crate::server::security_headers;
 use crate::state::App;
 
 #[derive(OpenApi)]
