@@ -159,7 +159,11 @@ mod tests {
         of_handle.take_at_most(3);
         let now = Instant::now();
         for (minutes, most) in [(0, 3), (9, 3), (11, 8)] {
-            assert_eq!(batches.max_inputs_at(now + Duration::from_mins(minutes)), most, "{minutes}");
+            assert_eq!(
+                batches.max_inputs_at(now + Duration::from_mins(minutes)),
+                most,
+                "{minutes}"
+            );
         }
     }
 
