@@ -17,6 +17,8 @@ PLACES = {
     "deploy/compose/env.example": r"^#RETOUCH_(?:TAG=|\w+_IMAGE=localhost/retouch/[\w-]+:)(.+)$",
     "deploy/kubernetes/base/kustomization.yaml": r"^ +newTag: (.+)$",
     "ui/src/api/openapi.json": r'^    "version": "([^"]+)"',
+    "clients/python/pyproject.toml": r'^version = "([^"]+)"',
+    "clients/typescript/package.json": r'^  "version": "([^"]+)"',
 }
 
 
