@@ -89,7 +89,7 @@ pub fn start(
 pub fn exporter(gauge_timeout: Option<Duration>) -> anyhow::Result<PrometheusBuilder> {
     PrometheusBuilder::new()
         .idle_timeout(MetricKindMask::GAUGE, gauge_timeout)
-        .set_buckets(&[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0])
+        .set_buckets(&[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0])
         .context("setting histogram buckets")
 }
 

@@ -1,9 +1,11 @@
 import copy
 import json
+import re
 import unittest
 
 from checks import validators, watching
 from checks.watching import Metric
+from common.config import REPO
 
 KNOWN = {
     "waits": Metric("gauge", frozenset({"tool", "tier"})),
@@ -124,3 +126,12 @@ class AlertTest(unittest.TestCase):
                 "docs/runbooks/README.md does not list paid-jobs-wait.md as a ticket",
             ],
         )
+
+    def test_the_thresholds_of_quantiles_are_limits_of_buckets(self):
+        """A quantile within a bucket is a guess, so a threshold there is crossed too early or too late."""
+        [limits] = re.findall(r"set_buckets\(&\[(.*?)\]\)", (REPO / "core/src/telemetry.rs").read_text(), re.S)
+        buckets = {float(limit) for limit in limits.split(",") if limit.strip()}
+        rules = [rule["expr"] for rule in watching.rules_of(self.alerts) if rule["expr"].startswith("histogram_quantile")]
+        self.assertTrue(rules)
+        for rule in rules:
+            self.assertIn(float(rule.rpartition(">")[2]), buckets, rule)
