@@ -16,9 +16,6 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::table::table;
 
-/// Maximum number of jobs that one command retries.
-const MOST_RETRIES: i64 = 10_000;
-
 #[derive(Debug, Subcommand)]
 pub enum Jobs {
     /// List failed jobs, newest first.
@@ -70,7 +67,7 @@ impl Jobs {
 
 async fn dead(pool: &PgPool, code: Option<&str>, limit: i64) -> anyhow::Result<Answer> {
     let filter = FailedFilter { code, within: None };
-    let failed = jobs::failed(pool, filter, limit).await.context("reading the jobs")?;
+    let failed = jobs::failed(pool, filter, Some(limit)).await.context("reading the jobs")?;
     let text = if failed.is_empty() { "No job failed.".into() } else { as_table(&failed) };
     Ok(Answer::good(text, failed.iter().map(as_json).collect()))
 }
@@ -94,7 +91,7 @@ async fn retry(pool: &PgPool, job: JobId) -> anyhow::Result<Answer> {
 /// Retries failed jobs, the oldest first, except those that their owners no longer need. Without a code, it also leaves out jobs that
 /// would fail again and those that an operator ended. A job that cannot be retried does not keep the others from it.
 async fn retry_all(pool: &PgPool, filter: FailedFilter<'_>) -> anyhow::Result<Answer> {
-    let mut failed = jobs::failed(pool, filter, MOST_RETRIES).await.context("reading the jobs")?;
+    let mut failed = jobs::failed(pool, filter, None).await.context("reading the jobs")?;
     failed.reverse();
     let (mut queued, mut earlier, mut refused) = (Vec::new(), 0, Vec::new());
     failed.retain(|job| {

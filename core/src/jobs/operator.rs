@@ -29,8 +29,12 @@ pub struct FailedFilter<'a> {
     pub within: Option<Duration>,
 }
 
-/// Returns up to `limit` failed jobs, the newest first.
-pub async fn failed(pool: &PgPool, filter: FailedFilter<'_>, limit: i64) -> sqlx::Result<Vec<Job>> {
+/// Returns failed jobs, the newest first; at most `limit` if there is one.
+pub async fn failed(
+    pool: &PgPool,
+    filter: FailedFilter<'_>,
+    limit: Option<i64>,
+) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
            where state = 'failed' and ($1::text is null or failure_code = $1)

@@ -159,7 +159,7 @@ async fn failed_jobs_are_listed_by_the_time_they_failed(pool: PgPool) {
         .unwrap();
     let late = failed(&pool, ada, picture, "storage_unavailable").await;
     let filter = FailedFilter { within: Some(Duration::from_hours(2)), ..FailedFilter::default() };
-    let found = jobs::failed(&pool, filter, 10).await.unwrap();
+    let found = jobs::failed(&pool, filter, Some(10)).await.unwrap();
     assert_eq!(found.iter().map(|job| job.id).collect::<Vec<_>>(), [late]);
 }
 
@@ -207,9 +207,9 @@ async fn failed_jobs_are_listed_by_their_end_and_by_failure_code(pool: PgPool) {
         let filter = FailedFilter { code, within: None };
         jobs::failed(&pool, filter, most).await.unwrap().iter().map(|job| job.id).collect()
     };
-    assert_eq!(ids(None, 10).await, [second, first]);
-    assert_eq!(ids(None, 1).await, [second]);
-    assert_eq!(ids(Some("worker_crashed"), 10).await, [first]);
+    assert_eq!(ids(None, None).await, [second, first]);
+    assert_eq!(ids(None, Some(1)).await, [second]);
+    assert_eq!(ids(Some("worker_crashed"), None).await, [first]);
     let recent = jobs::recent(&pool, ada, 10).await.unwrap();
     assert_eq!(recent.iter().map(|job| job.id).collect::<Vec<_>>(), [second, first]);
 }
