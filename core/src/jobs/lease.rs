@@ -215,6 +215,8 @@ pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
 /// renewed the lease.
 async fn fail_lost(pool: &PgPool, job: JobId, attempt: i32) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
+    // The payer's row may stay locked for longer than a sweep may take.
+    sqlx::query!("set local lock_timeout = '500ms'").execute(&mut *tx).await?;
     lock_payer(&mut tx, job).await?;
     let still = sqlx::query!(
         "select id from jobs

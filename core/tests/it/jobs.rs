@@ -286,6 +286,69 @@ async fn a_job_that_loses_three_workers_fails_and_costs_nothing(pool: PgPool) {
     assert_books_balance(&pool).await;
 }
 
+/// Submits a job for each of two users and lets both jobs lose their third worker.
+async fn lost_for_good(pool: &PgPool) -> [(UserId, JobId); 2] {
+    always_reachable(pool).await;
+    let mut lost = Vec::new();
+    for name in ["ada", "bob"] {
+        let owner = user(pool, name, 0).await;
+        let job = submit(pool, &paid(owner, image(pool, None, owner, b"x").await)).await;
+        claim(pool, WorkerId::new()).await.unwrap();
+        lost.push((owner, job));
+    }
+    sqlx::query(
+        "update jobs set attempt = 3, lease_until = now() - interval '1 second'
+         where state = 'running'",
+    )
+    .execute(pool)
+    .await
+    .unwrap();
+    lost.try_into().unwrap()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_lost_job_that_cannot_be_ended_keeps_no_other_from_ending(pool: PgPool) {
+    // Once for each user, because a sweep has no order.
+    for refused in 0..2 {
+        let lost = lost_for_good(&pool).await;
+        let ((owner, job), (_, other)) = (lost[refused], lost[1 - refused]);
+        let refuse = format!(
+            "create function refuse() returns trigger language plpgsql as
+             $$ begin raise exception 'refused'; end $$;
+             create trigger refuse before update on jobs for each row
+             when (new.state = 'failed' and new.owner_id = '{}') execute function refuse()",
+            owner.uuid()
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(&pool).await.unwrap();
+        assert_eq!(jobs::sweep(&pool, NO_LEASE).await.unwrap().failed, [other]);
+        sqlx::raw_sql("drop function refuse cascade").execute(&pool).await.unwrap();
+        assert_eq!(jobs::sweep(&pool, NO_LEASE).await.unwrap().failed, [job]);
+        assert_books_balance(&pool).await;
+    }
+    assert_eq!((balance(&pool, "ada").await, balance(&pool, "bob").await), ((20, 0), (20, 0)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_lost_job_whose_owner_is_locked_does_not_hold_up_the_sweep(pool: PgPool) {
+    for locked in 0..2 {
+        let lost = lost_for_good(&pool).await;
+        let ((owner, job), (_, other)) = (lost[locked], lost[1 - locked]);
+        let mut connection = pool.acquire().await.unwrap();
+        let mut hanging = connection.begin().await.unwrap();
+        sqlx::query("select from users where id = $1 for update")
+            .bind(owner.uuid())
+            .execute(&mut *hanging)
+            .await
+            .unwrap();
+        let sweep = jobs::sweep(&pool, NO_LEASE);
+        let swept = tokio::time::timeout(Duration::from_secs(5), sweep).await;
+        assert_eq!(swept.expect("it does not wait for the lock").unwrap().failed, [other]);
+        hanging.rollback().await.unwrap();
+        assert_eq!(jobs::sweep(&pool, NO_LEASE).await.unwrap().failed, [job]);
+    }
+    assert_books_balance(&pool).await;
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
@@ -309,8 +372,6 @@ async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     assert_eq!(balance(&pool, "ada").await, (20, 5));
 }
 
-/// Claims the only job and ends the attempt for `cause`, until the job fails. Returns the number of attempts.
-/// Sets how long ago the last outage ended, and how long ago a process last reached the database, in seconds.
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_failed_job_costs_nothing_and_returns_its_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;

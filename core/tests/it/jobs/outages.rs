@@ -6,6 +6,7 @@ use retouch_core::workers::{self, OBJECT_STORE, ServedModel, Worker, WorkerProbl
 
 use super::*;
 
+/// Claims the only job and ends the attempt for `cause`, until the job fails. Returns the number of attempts.
 async fn attempts_until_failure(pool: &PgPool, cause: Cause) -> i32 {
     let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
     loop {
@@ -99,6 +100,7 @@ async fn a_claim_whose_answer_was_lost_uses_up_no_attempt(pool: PgPool) {
     assert_eq!(claim(&pool, worker).await.unwrap().id, lost);
 }
 
+/// Sets how long ago the last outage ended, and how long ago a process last reached the database, in seconds.
 async fn reached(pool: &PgPool, since: i32, seen: i32) {
     sqlx::query(
         "update reachability
