@@ -85,10 +85,17 @@ impl RedisServer {
 
     /// Deletes all data.
     pub fn flush_all(&self) {
-        let mut conn = redis::Client::open(self.url())
-            .and_then(|client| client.get_connection())
-            .expect("a connection");
-        redis::cmd("FLUSHALL").exec(&mut conn).expect("flushed");
+        redis::cmd("FLUSHALL").exec(&mut self.connect()).expect("flushed");
+    }
+
+    /// Returns the length of the list `key`, which is 0 if there is none.
+    pub fn list_length(&self, key: &str) -> usize {
+        redis::cmd("LLEN").arg(key).query(&mut self.connect()).expect("the length")
+    }
+
+    fn connect(&self) -> redis::Connection {
+        let client = redis::Client::open(self.url()).expect("a valid address");
+        client.get_connection().expect("a connection")
     }
 
     /// Freezes the process: connections stay open, and nothing answers.

@@ -20,7 +20,7 @@ use retouch_credentials::Verifier;
 use retouch_standins::issuer::Issuer;
 use retouch_standins::redis_server::RedisServer;
 use retouch_standins::stripe::StripeStandIn;
-use retouch_standins::testing::{Bucket, first_attempt, new_result};
+use retouch_standins::testing::{Bucket, eventually, first_attempt, new_result};
 use serde_json::Value;
 use sqlx::PgPool;
 use tower::ServiceExt;
@@ -207,11 +207,7 @@ impl TestApp {
     pub fn work_once(self: &std::sync::Arc<Self>) -> tokio::task::JoinHandle<JobId> {
         let app = self.clone();
         tokio::spawn(async move {
-            let claimed =
-                retouch_standins::testing::eventually(Duration::from_secs(10), "a job", || {
-                    app.claim()
-                });
-            let job = claimed.await.id;
+            let job = eventually(Duration::from_secs(10), "a job", || app.claim()).await.id;
             app.finish(job, &png(64, 48)).await;
             job
         })
@@ -232,6 +228,15 @@ impl TestApp {
         let created = self.post("/api/keys").by(&self.token(name)).json_body(&request).send().await;
         assert_eq!(created.status, StatusCode::CREATED, "{}", created.text());
         created.json()["key"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until so many requests of a kind wait for workers.
+    pub async fn wait_for_requests<R: retouch_core::queue::Request>(&self, waiting: usize) {
+        let list = format!("retouch:{}", R::KIND);
+        eventually(Duration::from_secs(10), "requests wait", async || {
+            (self.redis.list_length(&list) == waiting).then_some(())
+        })
+        .await;
     }
 
     /// Returns the Redis server.
