@@ -30,8 +30,11 @@ use crate::{repository, settings};
 /// Loads the tiny upscaler, which takes batches. `tile_memory_bytes` limits them.
 async fn load(wait: Duration, tile_memory_bytes: Option<u64>) -> (Runtime, ModelHandle) {
     let batching = Batching { max_inputs: Some(4), wait };
-    let settings =
-        RuntimeSettings { tile_memory_bytes, ..settings(batching, RunFaults::default()) };
+    load_with(RuntimeSettings { tile_memory_bytes, ..settings(batching, RunFaults::default()) })
+        .await
+}
+
+async fn load_with(settings: RuntimeSettings) -> (Runtime, ModelHandle) {
     let runtime = Runtime::start(settings).unwrap();
     let manifest = Manifest::read(&repository().join("models/tiny/upscale")).unwrap();
     let model = load_model(manifest, runtime.clone(), |_| {}).await.unwrap();
@@ -81,6 +84,22 @@ async fn inputs_of_two_pictures_that_take_turns_fill_batches() {
     let inputs: Vec<_> = (0..8).map(|seed| input(seed, [16, 24][seed % 2])).collect();
     infer_together(&model, &inputs).await;
     assert_eq!(runs(&runtime) - before - 1, 2, "one batch of four for each shape");
+}
+
+#[tokio::test]
+async fn batches_are_smaller_after_one_failed_whose_inputs_succeed_one_by_one() {
+    let batching = Batching { max_inputs: Some(4), wait: Duration::from_secs(5) };
+    // The first run is that of the batch.
+    let faults = crate::faults(&["--fault-out-of-memory-at-run=1"]);
+    let (runtime, model) = load_with(settings(batching, faults)).await;
+    let inputs: Vec<_> = (0..4).map(|seed| input(seed, 16)).collect();
+    let one_by_one = infer_together(&model, &inputs).await;
+    let before = runs(&runtime);
+    assert_eq!(before - 1, 5, "the batch, and each input");
+    let together = infer_together(&model, &inputs).await;
+    assert_eq!(runs(&runtime) - before - 1, 2, "two batches of two");
+    assert_eq!(model.largest_batch(16, 16), 2);
+    assert_eq!(together, one_by_one);
 }
 
 /// Loads a model with batches of up to `most`. Returns it with what the batch step found.

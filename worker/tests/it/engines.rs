@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use ndarray::Array4;
 use retouch_catalog::Factor;
-use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{ModelHandle, load_model};
@@ -29,19 +27,13 @@ use crate::{repository, settings};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-#[derive(Parser)]
-struct WithFaults {
-    #[command(flatten)]
-    faults: RunFaults,
-}
-
 /// Starts a runtime that builds engines, whose models may take so many MiB together and run four inputs at a time.
 fn building(limit_mib: Option<u64>, faults: &[&str]) -> Runtime {
     building_with(Batching { max_inputs: Some(4), ..Batching::NONE }, limit_mib, faults)
 }
 
 fn building_with(batching: Batching, limit_mib: Option<u64>, faults: &[&str]) -> Runtime {
-    let faults = WithFaults::parse_from([&["test"], faults].concat()).faults;
+    let faults = crate::faults(faults);
     let engines = EngineSettings {
         builder: EngineBuilder::StandIn,
         folder: PathBuf::new(),

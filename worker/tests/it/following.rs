@@ -129,29 +129,34 @@ async fn a_refused_model_is_not_loaded_again_until_it_changes() {
 
 #[tokio::test]
 async fn a_model_that_was_refused_for_a_passing_reason_is_loaded_again_later() {
-    let models = TempDir::new().unwrap();
-    Model::new(1.0).write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    let next = Model::new(2.0);
-    let file = next.write(models.path(), "made").join("made.onnx");
-    let written_at = fs::metadata(&file).unwrap().modified().unwrap();
-    // What the disk returns, and not the files as the watcher sees them.
-    let reads = |bytes: &[u8]| {
-        fs::write(&file, bytes).unwrap();
-        fs::File::options().write(true).open(&file).unwrap().set_modified(written_at).unwrap();
-    };
-    reads(&vec![0; next.bytes().len()]);
-    assert!(settle(&mut watcher).await);
-    assert!(problems(&registry)[0].starts_with("made: checksum: "), "{:?}", problems(&registry));
-    let refused_at = Instant::now();
-    let mut after =
-        async |secs| settle_at(&mut watcher, refused_at + Duration::from_secs(secs)).await;
-    assert!(!after(61).await, "it is refused again");
-    reads(&next.bytes());
-    assert!(!after(120).await, "the pause doubles");
-    assert!(after(182).await);
-    assert_eq!((serving(&registry), problems(&registry)), (vec![next.sha256()], vec![]));
+    for (name, step) in [("made.onnx", "checksum"), ("golden.png", "golden")] {
+        let models = TempDir::new().unwrap();
+        let (old, next) = (Model::new(1.0), Model::new(2.0));
+        old.write(models.path(), "made");
+        bind(models.path(), "made");
+        let (registry, mut watcher) = following(models.path()).await;
+        let file = next.write(models.path(), "made").join(name);
+        let written_at = fs::metadata(&file).unwrap().modified().unwrap();
+        // What the disk returns, and not the files as the watcher sees them.
+        let reads = |bytes: &[u8]| {
+            fs::write(&file, bytes).unwrap();
+            fs::File::options().write(true).open(&file).unwrap().set_modified(written_at).unwrap();
+        };
+        let good = fs::read(&file).unwrap();
+        reads(&vec![0; good.len()]);
+        assert!(settle(&mut watcher).await);
+        let refused = problems(&registry);
+        assert!(refused[0].starts_with(&format!("made: {step}: ")), "{refused:?}");
+        assert_eq!(serving(&registry), [old.sha256()]);
+        let refused_at = Instant::now();
+        let mut after =
+            async |secs| settle_at(&mut watcher, refused_at + Duration::from_secs(secs)).await;
+        assert!(!after(61).await, "it is refused again");
+        reads(&good);
+        assert!(!after(120).await, "the pause doubles");
+        assert!(after(182).await);
+        assert_eq!((serving(&registry), problems(&registry)), (vec![next.sha256()], vec![]));
+    }
 }
 
 #[tokio::test]

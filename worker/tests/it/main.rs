@@ -35,6 +35,7 @@ mod watchdog;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Manifest;
 use retouch_inference::memory::MemorySettings;
@@ -101,6 +102,16 @@ fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
         passed_checks: None,
         faults,
     }
+}
+
+/// Returns the faults that these arguments of the worker inject.
+fn faults(arguments: &[&str]) -> RunFaults {
+    #[derive(Parser)]
+    struct WithFaults {
+        #[command(flatten)]
+        faults: RunFaults,
+    }
+    WithFaults::parse_from([&["test"], arguments].concat()).faults
 }
 
 fn runtime() -> Runtime {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Parser;
 use ndarray::Array4;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::JobState;
@@ -255,15 +254,9 @@ async fn models_that_do_not_fit_together_take_turns() {
     }
 }
 
-#[derive(Parser)]
-struct WithFaults {
-    #[command(flatten)]
-    faults: RunFaults,
-}
-
 #[tokio::test]
 async fn a_run_that_lacks_memory_is_repeated_without_other_models() {
-    let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-run=2"]).faults;
+    let faults = crate::faults(&["--fault-out-of-memory-at-run=2"]);
     let (models, runtime) = (TempDir::new().unwrap(), limited(100, faults));
     let loaded = load_each(models.path(), &["a", "b"], &runtime).await;
     infer(&loaded[1]).await;
@@ -276,7 +269,7 @@ async fn a_run_that_lacks_memory_is_repeated_without_other_models() {
 #[tokio::test]
 async fn a_load_that_lacks_memory_is_repeated_without_other_models() {
     // The fourth load is that of the model that gave way.
-    let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-load=4"]).faults;
+    let faults = crate::faults(&["--fault-out-of-memory-at-load=4"]);
     let (models, runtime) = (TempDir::new().unwrap(), limited(100, faults));
     let loaded = load_each(models.path(), &["a", "b", "c"], &runtime).await;
     infer(&loaded[0]).await;
@@ -298,7 +291,7 @@ fn pipelines(mib: u32) -> TempDir {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_model_comes_back_before_the_repeated_run_has_ended() {
     for is_cancelled in [false, true] {
-        let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-run=1"]).faults;
+        let faults = crate::faults(&["--fault-out-of-memory-at-run=1"]);
         let (models, runtime) = (pipelines(40), limited(100, faults));
         let pipeline = load(models.path(), "sd-inpaint", &runtime).await.unwrap();
         let other = load_each(models.path(), &["other"], &runtime).await.remove(0);

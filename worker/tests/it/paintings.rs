@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use clap::Parser;
 use retouch_catalog::FixMode;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Manifest;
@@ -19,12 +18,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{repository, settings};
-
-#[derive(Parser)]
-struct WithFaults {
-    #[command(flatten)]
-    faults: RunFaults,
-}
 
 /// Loads the tiny Stable Diffusion with batches of up to `most`.
 async fn load(most: usize, faults: RunFaults) -> (Runtime, ModelHandle) {
@@ -178,7 +171,7 @@ async fn a_canceled_crop_leaves_its_batch() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crops_that_lack_memory_together_are_painted_one_by_one() {
     // The first run is that of the first crop, the second that of the batch.
-    let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-run=2"]).faults;
+    let faults = crate::faults(&["--fault-out-of-memory-at-run=2"]);
     let (runtime, model) = load(3, faults).await;
     let (_, alone) = load(1, RunFaults::default()).await;
     let others = (1..4).map(|seed| (painting(&model, seed), unwatched()));
