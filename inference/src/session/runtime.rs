@@ -284,7 +284,7 @@ impl Runtime {
         let _device = device::share_to_load();
         let open = || {
             OrtSession::builder(&self.environment)?
-                .with_intra_threads(self.intra_threads())?
+                .with_intra_threads(intra_threads(self.device, self.settings.intra_threads))?
                 .with_execution_providers([match self.device {
                     Device::Cpu => ep::CPU::default().build(),
                     Device::Cuda => ep::CUDA::default().build().error_on_failure(),
@@ -334,15 +334,6 @@ impl Runtime {
         opened.map_err(|error| classify(&error))
     }
 
-    /// Returns the CPU threads of each session. On a GPU few operators run on the CPU, and a server with hundreds of
-    /// cores would start more threads than a container may have.
-    fn intra_threads(&self) -> usize {
-        match self.device {
-            Device::Cpu => self.settings.intra_threads,
-            Device::Cuda => self.settings.intra_threads.min(GPU_INTRA_THREADS),
-        }
-    }
-
     fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
         self.builder_on(execution_providers(self.device, &self.settings.gpu, graphs))
     }
@@ -352,7 +343,7 @@ impl Runtime {
             // A memory pattern makes the second run of a shape allocate its tensors as one block, beside those that the arena
             // keeps from the first: a GPU would hold twice the memory of a run.
             .with_memory_pattern(self.device == Device::Cpu)?
-            .with_intra_threads(self.intra_threads())?
+            .with_intra_threads(intra_threads(self.device, self.settings.intra_threads))?
             .with_inter_threads(1)?
             // Spinning saves a third of a small model's time. Between runs it would occupy a core that pixel work
             // needs, so it stops when the run ends.
@@ -361,6 +352,15 @@ impl Runtime {
             .with_optimization_level(GraphOptimizationLevel::All)?
             .with_execution_providers(providers)?;
         Ok(builder)
+    }
+}
+
+/// Returns the CPU threads of each session, if so many are configured. On a GPU few operators run on the CPU, and a server
+/// with hundreds of cores would start more threads than a container may have.
+fn intra_threads(device: Device, configured: usize) -> usize {
+    match device {
+        Device::Cpu => configured,
+        Device::Cuda => configured.min(GPU_INTRA_THREADS),
     }
 }
 
@@ -532,6 +532,13 @@ mod tests {
         assert_eq!(tile_memory_on_gpu(Some(gib(16)), None), gib(4));
         assert_eq!(tile_memory_on_gpu(Some(gib(3)), None), gib(3) / 2);
         assert_eq!(tile_memory_on_gpu(Some(gib(16)), Some(gib(3))), gib(3) / 2);
+    }
+
+    #[test]
+    fn a_session_on_a_gpu_takes_few_threads() {
+        assert_eq!(intra_threads(Device::Cpu, 192), 192);
+        assert_eq!(intra_threads(Device::Cuda, 192), 8);
+        assert_eq!(intra_threads(Device::Cuda, 2), 2);
     }
 
     #[test]
