@@ -11,8 +11,8 @@ from pathlib import Path
 from common import wheels
 from common.console import Problem
 
-# The keys of all objects that a row names.
-NAMED = """select key from (
+# The keys of all objects that a row names. In the schema of 0.1.0, whose tables have no previews, `preview_key` is the outer column.
+NAMED = """select key from (select null::text as preview_key) older_schema, lateral (
                select unnest(array[object_key, thumbnail_key, preview_key]) as key from images
                union select unnest(array[object_key, thumbnail_key, preview_key]) from results
            ) every where key is not null"""

@@ -81,10 +81,15 @@ def restore(settings, backup, objects):
         database.restore(backup / "database.dump")
         database.sql(NEW_ID)
         database.sql("analyze")
-    delete_gone(settings, database, json.loads((backup / "backup.json").read_text())["gone"])
-    keys = sorted(database.keys() & objects.keys())
+    gone = json.loads((backup / "backup.json").read_text())["gone"]
+    keys = sorted((database.keys() & objects.keys()) - set(gone))
     with step(f"Copying {len(keys)} objects"):
         bucket.upload({key: objects[key] for key in keys}, backup.parent / "objects")
+    # For a backup of an older version: the commands below know only the newest schema. After the copy, because it refuses an empty bucket.
+    status, output = retouch_api.run(settings, "migrate")
+    if status:
+        raise Problem(f"Could not migrate the database: {output}")
+    delete_gone(settings, database, gone)
     with step("Auditing the ledger and the bucket"):
         status, output = retouch_api.run(settings, "admin", "audit")
     line(output)

@@ -25,6 +25,7 @@ from ops.database import SETTING, Database, connection, for_an_older_server
 PERSON = "0192a000-0000-7000-8000-000000000001"
 IMAGES = [f"0192a000-0000-7000-8000-00000000001{number}" for number in range(3)]
 JOB = "0192a000-0000-7000-8000-000000000021"
+MIGRATIONS = sorted((REPO / "migrations").glob("*.sql"))
 
 
 BACK_UP = backup.back_up
@@ -184,8 +185,10 @@ class BackupTest(unittest.TestCase):
         self.addCleanup(quiet.__exit__, None, None, None)
         self.bucket, self.target_bucket = FakeBucket(), FakeBucket()
         self.database, self.target = self.fresh("old"), self.fresh("new")
-        schema = "".join(path.read_text() for path in sorted((REPO / "migrations").glob("*.sql")))
-        self.database.sql(schema)
+        self.fill(MIGRATIONS)
+
+    def fill(self, migrations):
+        self.database.sql("".join(path.read_text() for path in migrations))
         self.database.sql(f"insert into users (id, issuer, subject) values ('{PERSON}', 'here', 'ada')")
         self.database.sql(f"insert into ledger (user_id, kind, amount) values ('{PERSON}', 'signup_grant', 20)")
         for number, image in enumerate(IMAGES):
@@ -243,9 +246,23 @@ class BackupTest(unittest.TestCase):
         identify = "select id from installation"
         self.assertNotEqual(self.target.sql(identify), self.database.sql(identify))
 
-    def test_a_backup_from_before_databases_had_an_id_restores(self):
-        self.database.sql("drop table installation")
-        self.assertEqual(self.restore(self.back_up()[0]), 0)
+    def test_a_backup_of_the_first_version_restores(self):
+        """Version 0.1.0 had no previews, and its databases no id."""
+        first = [path for path in MIGRATIONS if path.name < "0014"]
+        self.database = self.fresh("first")
+        self.fill(first)
+        made, _ = self.back_up()
+        commands = []
+
+        def run(_, *arguments):
+            commands.append(arguments[0])
+            if arguments == ("migrate",):
+                self.target.sql("".join(path.read_text() for path in MIGRATIONS if path not in first))
+            return 0, ""
+
+        self.assertEqual(self.restore(made, run), 0)
+        self.assertEqual(commands, ["--version", "migrate", "admin"])
+        self.assertEqual(self.target_bucket.objects, self.bucket.objects)
 
     def test_a_backup_restores_on_an_older_server(self):
         with older_server() as address:
@@ -332,7 +349,8 @@ class BackupTest(unittest.TestCase):
 
         self.restore(made, run)
         self.assertEqual(commands[0], ("--version",))
-        self.assertEqual(commands[1][:4], ("admin", "jobs", "fail", JOB))
+        self.assertEqual(commands[1], ("migrate",))
+        self.assertEqual(commands[2][:4], ("admin", "jobs", "fail", JOB))
         self.assertEqual(commands[-1], ("admin", "audit"))
         self.assertEqual(self.target.keys(), self.target_bucket.objects.keys())
         self.assertEqual(self.target.sql("select count(*) from images"), "2")
