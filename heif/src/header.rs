@@ -14,6 +14,10 @@ const BASE_BYTES: u64 = 48 << 20;
 const PIXEL_BYTES: u64 = 14;
 /// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
 const DEEP_PIXEL_BYTES: u64 = 24;
+/// Maximum size of the result per pixel, in bytes: the fast compression takes up to 12 bits for a byte of noise.
+const RESULT_PIXEL_BYTES: u64 = 6;
+/// Maximum size of what else the result has, in bytes: a profile and metadata take a megabyte each at most.
+const RESULT_EXTRA_BYTES: u64 = 3 << 20;
 
 /// Maximum side before cropping, in pixels; libheif's own limit.
 pub const MAX_CODED_SIDE: u32 = 1 << 16;
@@ -124,8 +128,7 @@ impl Header {
 
     /// Returns the maximum size of the result, in bytes.
     pub(crate) const fn result_bytes(&self) -> u64 {
-        // The fast compression takes up to 12 bits for a byte of noise. A profile and metadata take a megabyte each at most.
-        6 * self.width as u64 * self.height as u64 + (3 << 20)
+        RESULT_PIXEL_BYTES * self.width as u64 * self.height as u64 + RESULT_EXTRA_BYTES
     }
 }
 
@@ -338,4 +341,39 @@ fn short(data: &[u8], at: usize) -> Option<u32> {
 
 fn unreadable(reason: &str) -> PixelError {
     PixelError::Unreadable(reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use retouch_pixels::Picture;
+    use retouch_pixels::upload::encode_upright;
+
+    use super::*;
+
+    #[test]
+    fn noise_with_transparency_fits_into_the_result() {
+        let side = 256_u32;
+        let pixels = u64::from(side * side);
+        // Xorshift (G. Marsaglia, 2003).
+        let mut state = 1_u32;
+        let noise = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            (state >> 24) as u8
+        });
+        let noise = noise.take(4 * pixels as usize).collect();
+        let result = encode_upright(&Picture::from_rgba(side, side, noise, None)).unwrap();
+        let header = Header {
+            codec: Codec::Avif,
+            width: side,
+            height: side,
+            coded_pixels: pixels,
+            is_deep: false,
+            file: 0,
+        };
+        let most = header.result_bytes() - RESULT_EXTRA_BYTES;
+        let taken = result.len() as u64;
+        assert!((5 * pixels..=most).contains(&taken), "{taken} bytes for {pixels} pixels");
+    }
 }
