@@ -63,11 +63,14 @@ async fn answer(
     overload: Arc<Overload>,
     request: Request<Incoming>,
 ) -> Result<HttpResponse, HttpError> {
-    if overload.refuses() {
-        let refusal = s3s::s3_error!(SlowDown, "Please reduce your request rate.");
-        return refusal.to_http_response().map_err(|error| HttpError::new(Box::new(error)));
-    }
-    service.call(request.map(Body::from)).await
+    let refusal = if overload.refuses() {
+        s3s::s3_error!(SlowDown, "Please reduce your request rate.")
+    } else if overload.refuses_to_store(&request) {
+        s3s::s3_error!(AccessDenied, "Access denied.")
+    } else {
+        return service.call(request.map(Body::from)).await;
+    };
+    refusal.to_http_response().map_err(|error| HttpError::new(Box::new(error)))
 }
 
 #[cfg(test)]
@@ -81,7 +84,7 @@ mod tests {
         let address = format!("http://{}/new-bucket", listener.local_addr().unwrap());
         let folder = root.path().to_owned();
         let keys = Keys { access_key: "test".into(), secret_key: "test-secret".into() };
-        let faults = Faults { fail_share, fail_seed: 1 };
+        let faults = Faults { fail_share, fail_seed: 1, ..Faults::default() };
         tokio::spawn(async move { serve(listener, &folder, &keys, faults).await });
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let response = http.put(address).send().await.unwrap();

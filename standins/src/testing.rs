@@ -30,6 +30,11 @@ pub struct Bucket {
 impl Bucket {
     /// Starts an S3 server on a free port, with an empty bucket.
     pub async fn start() -> Self {
+        Self::start_with(Faults::default()).await
+    }
+
+    /// The same, and the server has these faults.
+    pub async fn start_with(faults: Faults) -> Self {
         let root = TempDir::new().expect("a temporary folder");
         let keys = Keys { access_key: "test".into(), secret_key: "test-secret".into() };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -48,7 +53,7 @@ impl Bucket {
             runtime.expect("a runtime").block_on(async move {
                 let listener = TcpListener::from_std(listener.into_std().expect("a listener"));
                 let listener = listener.expect("a listener");
-                s3::serve(listener, &folder, &keys, Faults::default()).await
+                s3::serve(listener, &folder, &keys, faults).await
             })
         });
         let storage = Storage::new(&config);
@@ -56,7 +61,7 @@ impl Bucket {
         Self { storage, config, root }
     }
 
-    /// The same, and the database owns the bucket.
+    /// Starts a server like [`Self::start`], and the database owns the bucket.
     pub async fn of(pool: &PgPool) -> Self {
         let bucket = Self::start().await;
         let id: String = sqlx::query_scalar("select id::text from installation")

@@ -6,6 +6,7 @@ use retouch_core::storage::{
     self, Claim, Claimed, OWNER_KEY, OwnerError, Reason, check_owner, claim_bucket,
 };
 use retouch_core::{ImageId, images, janitor};
+use retouch_standins::s3::Faults;
 use retouch_standins::testing::{Bucket, image, object_keys, user};
 use sqlx::PgPool;
 
@@ -89,6 +90,16 @@ async fn a_database_owns_the_bucket_that_it_claimed_last(pool: PgPool) {
     // A restore.
     claim_bucket(&pool, &third.storage, Claim::ToFill).await.unwrap();
     check_owner(&pool, &third.storage).await.unwrap();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_database_keeps_its_bucket_if_another_one_cannot_name_it(pool: PgPool) {
+    let first = Bucket::start().await;
+    claim_bucket(&pool, &first.storage, Claim::New).await.unwrap();
+    let second = Bucket::start_with(Faults { refuse_puts: true, ..Faults::default() }).await;
+    let claimed = claim_bucket(&pool, &second.storage, Claim::Any).await;
+    assert!(matches!(claimed, Err(OwnerError::Storage(_))), "{claimed:?}");
+    check_owner(&pool, &first.storage).await.unwrap();
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -1,8 +1,9 @@
-//! Simulates overload: refuses a share of the requests with `SlowDown`, as S3 does.
+//! Simulates overload, by refusing a share of the requests with `SlowDown` as S3 does, and missing rights.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
+use hyper::{Method, Request};
 
 /// Which requests are refused.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -13,6 +14,9 @@ pub struct Faults {
     /// Seed for choosing them: the same seed refuses the same requests, in order of arrival.
     #[arg(long, default_value_t = 0)]
     pub fail_seed: u64,
+    /// Refuse to store objects with 403 `AccessDenied`.
+    #[arg(long)]
+    pub refuse_puts: bool,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -41,6 +45,13 @@ impl Overload {
         }
         refused
     }
+
+    /// Returns whether the request stores an object, and is to be refused.
+    pub(super) fn refuses_to_store<B>(&self, request: &Request<B>) -> bool {
+        // Without a key, it creates a bucket.
+        let has_key = request.uri().path().trim_matches('/').contains('/');
+        self.faults.refuse_puts && request.method() == Method::PUT && has_key
+    }
 }
 
 /// Returns a pseudorandom number from 0 to 1 that depends only on the arguments (splitmix64).
@@ -57,7 +68,7 @@ mod tests {
     use super::*;
 
     fn refused(fail_share: f64, fail_seed: u64) -> Vec<bool> {
-        let overload = Overload::new(Faults { fail_share, fail_seed });
+        let overload = Overload::new(Faults { fail_share, fail_seed, ..Faults::default() });
         (0..10_000).map(|_| overload.refuses()).collect()
     }
 
