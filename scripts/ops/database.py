@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 import subprocess
 import tempfile
 import urllib.parse
@@ -26,6 +27,15 @@ class Database:
     def __init__(self, settings, url):
         self.environment = {**os.environ, **connection(url)}
         folder = settings.get("RETOUCH_POSTGRES_BIN")
+        mode = self.environment.get("PGSSLMODE", "")
+        if not folder and (mode == "require" or mode.startswith("verify-")):
+            raise Problem(
+                f"DATABASE_URL asks for TLS (sslmode={mode}), which the Postgres programs that the scripts download lack. Install others, "
+                "such as Debian's postgresql-client, and set RETOUCH_POSTGRES_BIN to their folder (docs/backup.md)."
+            )
+        if mode.startswith("verify-"):
+            # Without a setting, retouch-api trusts the public authorities, but libpq only a file of the user.
+            self.environment.setdefault("PGSSLROOTCERT", ssl.get_default_verify_paths().cafile or "system")
         self.bin = Path(folder) if folder else wheels.postgres_bin()
 
     def sql(self, statement, **variables):
@@ -149,14 +159,15 @@ def connection(url):
         raise Problem(expected) from error
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/") or not port:
         raise Problem(expected)
-    options = dict(urllib.parse.parse_qsl(parts.query))
+    # The other programs also accept `ssl-mode` and `ssl-root-cert`.
+    options = {name.replace("-", ""): value for name, value in urllib.parse.parse_qsl(parts.query)}
     found = {
         "PGHOST": parts.hostname or options.get("host", ""),
         "PGPORT": str(port),
         "PGUSER": urllib.parse.unquote(parts.username or ""),
         "PGPASSWORD": urllib.parse.unquote(parts.password or ""),
         "PGDATABASE": urllib.parse.unquote(parts.path.strip("/")),
-        "PGSSLMODE": options.get("sslmode", ""),
+        "PGSSLMODE": options.get("sslmode", "").lower(),
         "PGSSLROOTCERT": options.get("sslrootcert", ""),
     }
     return {name: value for name, value in found.items() if value}

@@ -99,10 +99,22 @@ class ConnectionTest(unittest.TestCase):
         found = connection("postgres://ada:p%40ss%2Fword@db.example:6432/retouch?sslmode=require")
         self.assertEqual((found["PGPASSWORD"], found["PGPORT"], found["PGDATABASE"]), ("p@ss/word", "6432", "retouch"))
         self.assertEqual(found["PGSSLMODE"], "require")
+        self.assertEqual(connection("postgres://db.example/retouch?ssl-mode=Verify-Full")["PGSSLMODE"], "verify-full")
         for wrong in ("mysql://somewhere/else", "postgres://host:port/retouch", "postgres://host:0/retouch", "postgres://[::1/retouch"):
             with self.assertRaisesRegex(Problem, "must look like"):
                 connection(wrong)
 
+
+    def test_tls_needs_programs_that_have_it_and_trusts_the_authorities_of_the_system(self):
+        url, own = "postgres://db.example/retouch", config.load({"RETOUCH_POSTGRES_BIN": "/usr/bin"})
+        for mode in ("require", "verify-ca", "verify-full"):
+            with self.assertRaisesRegex(Problem, f"sslmode={mode}.*RETOUCH_POSTGRES_BIN"):
+                Database(config.load({"RETOUCH_POSTGRES_BIN": ""}), f"{url}?sslmode={mode}")
+        with mock.patch.dict(os.environ, {"SSL_CERT_FILE": __file__}):
+            self.assertEqual(Database(own, f"{url}?sslmode=verify-full").environment["PGSSLROOTCERT"], __file__)
+            self.assertEqual(Database(own, f"{url}?sslmode=verify-full&sslrootcert=own.pem").environment["PGSSLROOTCERT"], "own.pem")
+            # With a file, libpq would verify here, too.
+            self.assertNotIn("PGSSLROOTCERT", Database(own, f"{url}?sslmode=require").environment)
 
 class ProgramTest(unittest.TestCase):
     """Runs a script in place of retouch-api."""
