@@ -1,9 +1,10 @@
 //! The free tools for visitors: one run per image, some per hour, deleted after an hour.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use retouch_standins::testing::object_keys;
+use retouch_standins::testing::{eventually, object_keys, waits_for_a_lock};
 use sqlx::PgPool;
 
 use crate::app::{Answer, TestApp, png};
@@ -109,6 +110,25 @@ async fn a_picture_beyond_the_runs_of_an_address_is_not_even_prepared(pool: PgPo
     let images: i64 =
         sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
     assert_eq!(images, 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_visitor_who_hangs_up_during_the_upload_gets_the_run_back(pool: PgPool) {
+    let settings = ["--visitor-runs-per-hour=1", "--visitor-uploads-per-hour=1000"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let run = async |width: u32| app.post(RUN).file(&png(width, 40)).asynchronously().send().await;
+    let mut busy = app.pool.acquire().await.unwrap();
+    let lock = "begin; lock table images in share row exclusive mode";
+    sqlx::raw_sql(lock).execute(&mut *busy).await.unwrap();
+    tokio::select! {
+        answer = run(50) => panic!("{}", answer.text()),
+        () = waits_for_a_lock(&app.pool) => {}
+    }
+    sqlx::raw_sql("rollback").execute(&mut *busy).await.unwrap();
+    eventually(Duration::from_secs(10), "another picture is accepted", async || {
+        (run(51).await.status == StatusCode::ACCEPTED).then_some(())
+    })
+    .await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

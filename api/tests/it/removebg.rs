@@ -400,8 +400,8 @@ async fn repeats_with_an_idempotency_key_share_one_run(pool: PgPool) {
     assert_eq!(app.balance("ada").await, (15, 0));
 }
 
-/// Sends the request over a connection and hangs up after `patience`, like a client that gives up.
-async fn give_up(address: SocketAddr, key: &str, body: &[u8], patience: Duration) {
+/// Sends the request over a connection and hangs up after `until`, like a client that gives up.
+async fn give_up(address: SocketAddr, key: &str, body: &[u8], until: impl Future<Output = ()>) {
     let mut client = TcpStream::connect(address).await.unwrap();
     let head = format!(
         "POST {REMOVE} HTTP/1.1\r\nHost: test\r\nX-Api-Key: {key}\r\nContent-Length: {}\r\n\
@@ -410,8 +410,20 @@ async fn give_up(address: SocketAddr, key: &str, body: &[u8], patience: Duration
     );
     client.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
     let mut first = [0; 1];
-    let answer = tokio::time::timeout(patience, client.read(&mut first)).await;
-    assert!(answer.is_err(), "answered before the client gave up");
+    tokio::select! {
+        _ = client.read(&mut first) => panic!("answered before the client gave up"),
+        () = until => {}
+    }
+}
+
+/// Waits until there is an active job, and so many requests wait for it.
+async fn wait_for_waiting(app: &TestApp, requests: u32) {
+    let active = "select id from jobs where state in ('queued', 'running')";
+    eventually(Duration::from_secs(10), "requests wait for a job", async || {
+        let job: JobId = sqlx::query_scalar(active).fetch_optional(&app.pool).await.unwrap()?;
+        (app.app.job_events.subscribe(job).others() == requests).then_some(())
+    })
+    .await;
 }
 
 async fn jobs_in(app: &TestApp, state: &str) -> i64 {
@@ -425,13 +437,13 @@ async fn a_run_whose_client_has_gone_is_canceled(pool: PgPool) {
     let (key, address) = (app.key("ada").await, app.listen().await);
     for (picture, is_running) in [(png(64, 48), false), (png(65, 48), true)] {
         let body = form(&picture, &[]);
-        let waiting = give_up(address, &key, &body, Duration::from_secs(1));
-        let worker = async {
+        let until = async {
+            wait_for_waiting(&app, 1).await;
             if is_running {
-                eventually(Duration::from_secs(10), "a job", || app.claim()).await;
+                app.claim().await.unwrap();
             }
         };
-        tokio::join!(waiting, worker);
+        give_up(address, &key, &body, until).await;
         assert_eq!(app.balance("ada").await, (20, 5), "it may try again");
         let canceled = async || (app.balance("ada").await == (20, 0)).then_some(());
         eventually(Duration::from_secs(10), "the cancellation", canceled).await;
@@ -452,7 +464,8 @@ async fn five_tries_of_an_impatient_client_cost_one_price(pool: PgPool) {
     let (key, address) = (app.key("ada").await, app.listen().await);
     let body = form(&png(64, 48), &[("format", "png")]);
     for attempt in 0..4 {
-        give_up(address, &key, &body, Duration::from_millis(700)).await;
+        give_up(address, &key, &body, wait_for_waiting(&app, 1)).await;
+        wait_for_waiting(&app, 0).await;
         assert_eq!(jobs_in(&app, "queued").await, 1, "attempt {attempt} joins the first");
     }
     let worker = work(&app, 1);
