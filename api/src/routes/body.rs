@@ -219,4 +219,27 @@ mod tests {
         let slow_phone = (0..1000).all(|_| pace.count(Duration::from_secs(1), 5 << 10));
         assert!(slow_phone);
     }
+
+    #[tokio::test]
+    async fn a_steady_upload_ends_at_its_deadline() {
+        let chunks = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Some((Ok::<_, axum::Error>(Bytes::from_static(&[0; 1024])), ()))
+        });
+        let window = Duration::from_secs(30);
+        let budget = Arc::new(FairBudget::new(1 << 20));
+        let incoming = IncomingBody(Arc::new(Mutex::new(Incoming {
+            share: budget.share(Some(std::net::Ipv4Addr::LOCALHOST.into())),
+            received: 0,
+            rest: Some(Body::from_stream(chunks).into_data_stream()),
+            error: None,
+            awaits_continue: false,
+            pace: Pace { window, min_bytes: 1024, waited: Duration::ZERO, received: 0 },
+            deadline: Instant::now() + Duration::from_millis(500),
+        })));
+        while incoming.next().await.is_ok() {}
+        assert!(incoming.received() > 0);
+        let error = incoming.lock().error.take();
+        assert!(matches!(error, Some(ApiError::UploadTimeout)), "{error:?}");
+    }
 }
