@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use retouch_core::Clock;
@@ -32,7 +32,7 @@ pub enum Task {
     /// unknown signer; for a certificate that they know, ask one of the authorities on the C2PA's trust list.
     Init {
         /// The folder to make: chain.pem and key.pem sign, authority.pem and authority-key.pem renew them.
-        #[arg(long, default_value = "credentials", value_name = "FOLDER")]
+        #[arg(long, default_value = "content-credentials", value_name = "FOLDER")]
         out: PathBuf,
         /// The name in the certificates: who runs this installation.
         #[arg(long, env = "RETOUCH_OPERATOR_NAME", default_value = "Retouch")]
@@ -42,7 +42,7 @@ pub enum Task {
     /// workers.
     Renew {
         /// The folder that `init` made.
-        #[arg(long, default_value = "credentials", value_name = "FOLDER")]
+        #[arg(long, default_value = "content-credentials", value_name = "FOLDER")]
         out: PathBuf,
         /// The name in the certificate.
         #[arg(long, env = "RETOUCH_OPERATOR_NAME", default_value = "Retouch")]
@@ -65,6 +65,14 @@ impl Task {
 
 fn init(folder: &Path, organization: &str, now: DateTime<Utc>) -> anyhow::Result<Answer> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    // In a folder of something else, nobody would look for a key.
+    let mut files =
+        fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    ensure!(
+        files.next().is_none(),
+        "{} is not empty; name a new folder with --out",
+        folder.display()
+    );
     let authority = Authority::new(organization, now)?;
     let Leaf { chain, key } = authority.issue(organization, now)?;
     // The keys come first: a file that exists already stops everything.

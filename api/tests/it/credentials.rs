@@ -337,7 +337,7 @@ fn a_key_is_made_and_renewed_without_a_database() {
     let (chain, key) = (read("chain.pem"), read("key.pem"));
     Signer::new(&chain, &key, None, Clock::system().now()).unwrap();
     let (is_good, said) = retouch(&["init", "--out", &out_text]);
-    assert!(!is_good && said.contains("File exists"), "{said}");
+    assert!(!is_good && said.contains("is not empty; name a new folder"), "{said}");
     assert_eq!((read("chain.pem"), read("key.pem")), (chain.clone(), key.clone()), "unchanged");
 
     let pair = [format!("--credentials-chain={chain}"), format!("--credentials-key={key}")];

@@ -257,6 +257,12 @@ class ImagesTest(unittest.TestCase):
             with self.subTest(path):
                 self.assertTrue({path, *path.parents} & set(map(Path, sent)), f".dockerignore lacks !{path}")
 
+    def test_private_keys_are_neither_sent_to_the_builder_nor_committed(self):
+        self.assertIn("**/*.pem", (REPO / ".dockerignore").read_text().splitlines())
+        # Older manuals made the folder of a crate.
+        for path in ("content-credentials/key.pem", "credentials/authority-key.pem"):
+            self.assertEqual(subprocess.run(["git", "check-ignore", "--quiet", path], cwd=REPO).returncode, 0, path)
+
     def test_the_default_tag_is_the_version_of_this_checkout(self):
         self.assertEqual(self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch")["api"], f"ghcr.io/owner/retouch/api:{version_of()}")
 
