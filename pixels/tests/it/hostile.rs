@@ -13,6 +13,16 @@ fn refused(bytes: &[u8]) -> PixelError {
     decode(bytes, &Limits::default()).expect_err("it must be refused")
 }
 
+/// Returns the shortest of five times that `work` takes, because the machine may be busy.
+fn best_of_five(work: impl Fn()) -> Duration {
+    let times = (0..5).map(|_| {
+        let started = Instant::now();
+        work();
+        started.elapsed()
+    });
+    times.min().expect("five times")
+}
+
 /// Returns the start of a PNG that claims this many pixels per side.
 fn bomb(side: u32) -> Vec<u8> {
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
@@ -42,11 +52,8 @@ fn a_decompression_bomb_is_refused_by_its_header() {
     let frame = frame.expect("a JPEG has a frame header");
     jpeg[frame + 5..frame + 9].copy_from_slice(&[0x75, 0x30, 0x75, 0x30]);
     for bytes in [png, jpeg] {
-        let started = Instant::now();
-        let error = refused(&bytes);
-        let took = started.elapsed();
         let expected = PixelError::TooLarge { width: 30_000, height: 30_000, max_dimension: 6000 };
-        assert_eq!(error, expected);
+        let took = best_of_five(|| assert_eq!(refused(&bytes), expected));
         assert!(took < Duration::from_millis(10), "it took {took:?}");
     }
 }
@@ -59,10 +66,10 @@ fn a_file_of_nothing_but_chunks_is_refused_at_once() {
     let length = webp.len() as u32 - 8;
     webp[4..8].copy_from_slice(&length.to_le_bytes());
     for bytes in [png, webp] {
-        let started = Instant::now();
-        let error = refused(&bytes);
-        let took = started.elapsed();
-        assert!(error.to_string().ends_with("it has too many chunks"), "{error}");
+        let took = best_of_five(|| {
+            let error = refused(&bytes).to_string();
+            assert!(error.ends_with("it has too many chunks"), "{error}");
+        });
         assert!(took < Duration::from_millis(10), "it took {took:?}");
     }
 }
