@@ -63,7 +63,12 @@ const fn room(lane: Lane, taken: usize, free: usize) -> usize {
 
 /// Sends deliveries until the process stops, and then waits for those in flight.
 pub async fn run(app: App) {
-    let sender = match Sender::new(app) {
+    run_with(app, TIMEOUT).await;
+}
+
+/// The same as [`run`], with another maximum time for an attempt.
+pub async fn run_with(app: App, timeout: Duration) {
+    let sender = match Sender::new(app, timeout) {
         Ok(sender) => Arc::new(sender),
         Err(error) => {
             tracing::error!("Cannot deliver to webhooks: {error:#}");
@@ -163,6 +168,7 @@ impl Flights {
 /// Sends single deliveries.
 struct Sender {
     app: App,
+    timeout: Duration,
     fast: Exit,
     slow: Exit,
 }
@@ -175,9 +181,9 @@ struct Exit {
 }
 
 impl Sender {
-    fn new(app: App) -> anyhow::Result<Self> {
+    fn new(app: App, timeout: Duration) -> anyhow::Result<Self> {
         let (fast, slow) = (Exit::new(&app, Lane::Fast)?, Exit::new(&app, Lane::Slow)?);
-        Ok(Self { app, fast, slow })
+        Ok(Self { app, timeout, fast, slow })
     }
 
     const fn exit(&self, lane: Lane) -> &Exit {
@@ -190,7 +196,7 @@ impl Sender {
     /// Makes one attempt and records its outcome.
     async fn deliver(&self, lane: Lane, delivery: &Delivery) {
         let started = Instant::now();
-        let sent = tokio::time::timeout(TIMEOUT, self.send(lane, delivery)).await;
+        let sent = tokio::time::timeout(self.timeout, self.send(lane, delivery)).await;
         let took = started.elapsed();
         let (outcome, status, retry_after) = match sent {
             Ok(Ok(response)) => {
