@@ -13,7 +13,6 @@ import hashlib
 import io
 import shutil
 import tarfile
-import tomllib
 from pathlib import Path
 
 from common.config import PROGRAMS, REPO, load
@@ -59,18 +58,12 @@ def pack(folder, part_bytes, program, libraries, models):
         for library in sorted(libraries.glob("libonnxruntime*")):
             archive.add(library, f"retouch/onnxruntime/{library.name}", filter=of_nobody)
         archive.add(models / "tools.toml", "retouch/models/tools.toml", filter=of_nobody)
-        for name in bound(models):
+        for name in Catalog(models).bound():
             archive.add(models / name, f"retouch/models/{name}", filter=of_nobody)
     sums = "".join(f"{sha256}  {path.name}\n" for path, sha256 in parts.made)
     (folder / "SHA256SUMS").write_text(sums)
     shutil.copy(START, folder / "bench")
     return [path for path, _ in parts.made]
-
-
-def bound(models):
-    """Returns the names of the models in tools.toml, each once."""
-    tools = tomllib.loads((models / "tools.toml").read_text())
-    return sorted({entry["model"] for table in ("bind", "select") for entry in tools.get(table, [])})
 
 
 def of_nobody(member):

@@ -34,8 +34,8 @@ class PackWorkerTest(unittest.TestCase):
         for name in ("used", "clicked", "unused"):
             (self.models / name).mkdir(parents=True)
             (self.models / name / "model.toml").write_text(name)
-        tools = '[[bind]]\nmodel = "used"\n[[bind]]\nmodel = "used"\n[[select]]\nmodel = "clicked"\n'
-        (self.models / "tools.toml").write_text(tools)
+        bind, select = '[[bind]]\nmodel = "used"\ntool = "upscale"\ntier = "{}"\ndevice = "any"\n', '[[select]]\nmodel = "clicked"\ndevice = "any"\n'
+        (self.models / "tools.toml").write_text(bind.format("paid") + bind.format("free") + select)
         self.packed = self.place / "packed"
 
     def pack(self, part_bytes=PART):
