@@ -90,7 +90,7 @@ pub async fn post_key(
     body: Result<Json<KeyRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
     let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
-    let (stored, key) = create_key(&app, user.id, &request.name).await?;
+    let (stored, key) = create_key(&app, user.id, request.name).await?;
     let view = NewKeyView { view: stored.into(), key };
     Ok((StatusCode::CREATED, Json(view)))
 }

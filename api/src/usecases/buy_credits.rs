@@ -20,7 +20,9 @@ pub async fn buy_credits(
     let pack = PACKS.iter().find(|pack| pack.number == number).ok_or(ApiError::NotFound("Pack"))?;
     let payments = app.payments.as_ref().ok_or(ApiError::PaymentsUnavailable)?;
     app.rate_limits.users.purchases.count(user.id).await?;
-    let order = orders::place(&app.pool, user.id, pack, idempotency_key).await?;
+    let (pool, owner, key) = (app.pool.clone(), user.id, idempotency_key.map(str::to_owned));
+    let placing = async move { orders::place(&pool, owner, pack, key.as_deref()).await };
+    let order = app.in_turn_of(owner, placing).await??;
     if let Some(url) = order.checkout_url {
         return Ok(url);
     }

@@ -14,11 +14,16 @@ use crate::state::App;
 pub async fn create_key(
     app: &App,
     owner: UserId,
-    name: &str,
+    name: String,
 ) -> Result<(ApiKey, String), ApiError> {
     let key = random_key()?;
-    let new = NewApiKey { name, shown: &key[..SHOWN_LENGTH], sha256: &Sha256::digest(&key) };
-    let stored = api_keys::create(&app.pool, owner, &new).await.map_err(|error| match error {
+    let (pool, shown) = (app.pool.clone(), key[..SHOWN_LENGTH].to_owned());
+    let sha256 = Sha256::digest(&key);
+    let creation = async move {
+        let new = NewApiKey { name: &name, shown: &shown, sha256: &sha256 };
+        api_keys::create(&pool, owner, &new).await
+    };
+    let stored = app.in_turn_of(owner, creation).await?.map_err(|error| match error {
         CreateError::Name => ApiError::BadRequest(error.to_string()),
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
         CreateError::OwnerGone => ApiError::AccountDeleted,

@@ -16,7 +16,9 @@ pub async fn delete_account(app: &App, user: UserId) -> Result<(), ApiError> {
 async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
     let Some(account) = accounts::get_active(&app.pool, user).await? else { return Ok(()) };
     let identity_hash = app.deleted_users.hash(&account.issuer, &account.subject);
+    let turn = app.transactions.next(user).await?;
     let deleted = accounts::delete(&app.pool, user, &identity_hash).await?.unwrap_or_default();
+    drop(turn);
     // Don't wait for the payment provider, which may take long to answer.
     let closing = app.clone();
     app.tasks.spawn(async move { close_pages(&closing, user, &deleted.open_sessions).await });

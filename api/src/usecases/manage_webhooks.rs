@@ -90,14 +90,18 @@ pub async fn create_webhook(
 ) -> Result<(Webhook, String), ApiError> {
     let wish = wish.checked(app, owner).await?;
     let secret = random_secret()?;
-    let new = NewWebhook {
-        url: wish.url.as_deref().unwrap_or_default(),
-        description: wish.description.as_deref().unwrap_or_default(),
-        events: wish.events.as_deref().unwrap_or_default(),
-        credits_below: wish.credits_below.unwrap_or(1),
-        secret: &secret,
+    let pool = app.pool.clone();
+    let creation = async move {
+        let new = NewWebhook {
+            url: wish.url.as_deref().unwrap_or_default(),
+            description: wish.description.as_deref().unwrap_or_default(),
+            events: wish.events.as_deref().unwrap_or_default(),
+            credits_below: wish.credits_below.unwrap_or(1),
+            secret: &secret,
+        };
+        webhooks::create(&pool, owner, &new).await
     };
-    let made = webhooks::create(&app.pool, owner, &new).await.map_err(|error| match error {
+    let made = app.in_turn_of(owner, creation).await?.map_err(|error| match error {
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
         CreateError::OwnerGone => ApiError::AccountDeleted,
         CreateError::Database(error) => error.into(),
@@ -114,14 +118,18 @@ pub async fn change_webhook(
     wish: Wish,
 ) -> Result<Webhook, ApiError> {
     let wish = wish.checked(app, owner).await?;
-    let change = Change {
-        url: wish.url.as_deref(),
-        description: wish.description.as_deref(),
-        events: wish.events.as_deref(),
-        credits_below: wish.credits_below,
-        is_enabled: wish.is_enabled,
+    let pool = app.pool.clone();
+    let changing = async move {
+        let change = Change {
+            url: wish.url.as_deref(),
+            description: wish.description.as_deref(),
+            events: wish.events.as_deref(),
+            credits_below: wish.credits_below,
+            is_enabled: wish.is_enabled,
+        };
+        webhooks::change(&pool, owner, id, &change).await
     };
-    webhooks::change(&app.pool, owner, id, &change).await?;
+    app.in_turn_of(owner, changing).await??;
     webhooks::get(&app.pool, owner, id).await?.ok_or(ApiError::NotFound("Webhook"))
 }
 
@@ -132,7 +140,9 @@ pub async fn rotate_secret(
     id: WebhookId,
 ) -> Result<(Webhook, String), ApiError> {
     let secret = random_secret()?;
-    webhooks::rotate(&app.pool, owner, id, &secret).await?;
+    let pool = app.pool.clone();
+    let rotation = async move { webhooks::rotate(&pool, owner, id, &secret).await };
+    app.in_turn_of(owner, rotation).await??;
     let webhook = webhooks::get(&app.pool, owner, id).await?;
     let webhook = webhook.ok_or(ApiError::NotFound("Webhook"))?;
     tracing::info!(user.id = %owner, webhook.id = %id, "Replaced the secret of webhook {id}");
@@ -142,7 +152,9 @@ pub async fn rotate_secret(
 /// Sends a test event; returns its id.
 pub async fn send_test(app: &App, owner: UserId, id: WebhookId) -> Result<EventId, ApiError> {
     app.rate_limits.users.deliveries.count(owner).await?;
-    Ok(webhooks::send_test(&app.pool, owner, id).await?)
+    let pool = app.pool.clone();
+    let sending = async move { webhooks::send_test(&pool, owner, id).await };
+    Ok(app.in_turn_of(owner, sending).await??)
 }
 
 /// Sends a delivery again.
@@ -153,5 +165,7 @@ pub async fn send_again(
     id: EventId,
 ) -> Result<(), ApiError> {
     app.rate_limits.users.deliveries.count(owner).await?;
-    Ok(webhooks::send_again(&app.pool, owner, webhook, id).await?)
+    let pool = app.pool.clone();
+    let sending = async move { webhooks::send_again(&pool, owner, webhook, id).await };
+    Ok(app.in_turn_of(owner, sending).await??)
 }

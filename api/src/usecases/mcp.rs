@@ -122,7 +122,10 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
             key.add(&prompt).add(area.content()).add(format!("{is_mask_exact:?}"));
             let key = key.finish();
             // Turning clicks into a mask takes a worker's time and may give a different mask.
-            if let Some(job) = db::within(jobs::repeated(&app.pool, user.id, &key, window)).await? {
+            let (pool, owner, repeated) = (app.pool.clone(), user.id, key.clone());
+            let looking =
+                async move { db::within(jobs::repeated(&pool, owner, &repeated, window)).await };
+            if let Some(job) = app.in_turn_of(owner, looking).await?? {
                 started.send_replace(Some(job.id));
                 match join_job(app, job, wait).await {
                     // The call that submitted the run canceled it, but this one still wants a result.

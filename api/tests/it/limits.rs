@@ -362,7 +362,8 @@ async fn one_account_does_not_take_all_connections_to_the_database(pool: PgPool)
         .await
         .unwrap();
     let cancel = || app.delete(&path).by(&ada).send();
-    let create_key = || app.post("/api/keys").by(&ada).json(&json!({ "name": "nightly" })).send();
+    let name = serde_json::json!({ "name": "nightly" });
+    let create_key = || app.post("/api/keys").by(&ada).json_body(&name).send();
     let canceling = futures::future::join_all((0..20).map(|_| cancel()));
     let creating = futures::future::join_all((0..10).map(|_| create_key()));
     let others = async {
@@ -373,7 +374,7 @@ async fn one_account_does_not_take_all_connections_to_the_database(pool: PgPool)
     };
     let (answers, keys, balance) = tokio::join!(canceling, creating, others);
     assert_eq!(balance, (20, 0));
-    assert!(keys.iter().all(|key| key.status() == 201), "{keys:?}");
+    assert!(keys.iter().all(|key| key.status == StatusCode::CREATED));
     assert!(answers.iter().all(|answer| answer.json()["state"] == "cancelled"));
     assert_eq!(app.balance("ada").await, (20, 0));
 }
