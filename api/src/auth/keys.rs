@@ -55,8 +55,15 @@ struct Cache {
     provider: Provider,
     clock: Clock,
     fetched: RwLock<Fetched>,
-    /// When the last fetch ended. The task that fetches holds the lock.
-    last_fetch: Arc<Mutex<Option<DateTime<Utc>>>>,
+    /// The task that fetches holds the lock.
+    last_fetch: Arc<Mutex<Option<LastFetch>>>,
+}
+
+/// The last attempt to fetch the keys.
+#[derive(Clone, Copy)]
+struct LastFetch {
+    ended_at: DateTime<Utc>,
+    has_failed: bool,
 }
 
 #[derive(Deserialize)]
@@ -90,7 +97,8 @@ impl Keys {
             let _ = tokio::time::timeout(REFRESH_TIMEOUT, self.refresh(id)).await;
         }
         let (key, _) = self.cached(id).await;
-        if key.is_none() && !self.are_loaded().await {
+        // While the provider is away, an unknown key may be a new one. A refusal would end the session on the page.
+        if key.is_none() && self.0.last_fetch.lock().await.is_none_or(|fetch| fetch.has_failed) {
             return Err(ApiError::Unavailable {
                 detail: "Sign-in is temporarily unavailable. Please try again shortly.".into(),
                 retry_after_secs: MIN_FETCH_INTERVAL.num_seconds().unsigned_abs(),
@@ -127,20 +135,23 @@ impl Keys {
         let mut last_fetch = Arc::clone(&self.0.last_fetch).lock_owned().await;
         // Another request may have fetched the keys while this one waited for the lock.
         let (key, is_fresh) = self.cached(id).await;
-        let is_too_soon = last_fetch.is_some_and(|at| self.is_within(MIN_FETCH_INTERVAL, at));
+        let is_too_soon =
+            last_fetch.is_some_and(|fetch| self.is_within(MIN_FETCH_INTERVAL, fetch.ended_at));
         if (key.is_some() && is_fresh) || is_too_soon {
             return;
         }
         let cache = Arc::clone(&self.0);
         // A separate task: the fetch must finish even if this client disconnects, because other requests need it.
         let fetching = tokio::spawn(async move {
-            match cache.provider.fetch(&cache.clock).await {
+            let fetched = cache.provider.fetch(&cache.clock).await;
+            let has_failed = fetched.is_err();
+            match fetched {
                 Ok(fetched) => *cache.fetched.write().await = fetched,
                 Err(error) => {
                     tracing::warn!("Could not fetch the identity provider's keys: {error:#}");
                 }
             }
-            *last_fetch = Some(cache.clock.now());
+            *last_fetch = Some(LastFetch { ended_at: cache.clock.now(), has_failed });
         });
         let _ = fetching.await;
     }
