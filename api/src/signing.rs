@@ -5,6 +5,9 @@ use hmac::{Hmac, Mac};
 use retouch_core::{Clock, ImageId, ResultId};
 use sha2::Sha256;
 
+/// The longest time that a URL works.
+pub const LONGEST: Duration = Duration::hours(2);
+
 /// The file that a URL refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum File {
@@ -66,7 +69,7 @@ impl UrlSigner {
     /// Returns a URL on this origin that works for one to two hours. It stays the same within the hour, so
     /// that lists and caches stay valid. The caller must have checked who owns the file.
     pub fn sign(&self, file: File) -> String {
-        let earliest = self.clock.now() + Duration::minutes(60);
+        let earliest = self.clock.now() + LONGEST / 2;
         let expires =
             earliest.duration_round_up(Duration::hours(1)).unwrap_or(earliest).timestamp();
         let path = file.path();

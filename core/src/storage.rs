@@ -19,6 +19,7 @@ use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_smithy_http_client::tls;
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
@@ -308,14 +309,19 @@ impl Storage {
         deleted.map(drop).map_err(failed(Operation::Delete))
     }
 
-    /// Returns a URL at which a browser can read the object for `valid`; `None` without a public endpoint.
+    /// Returns a URL at which a browser can read the object from `from` until `until`; `None` without a public endpoint. The
+    /// URL depends on nothing else, so that a browser finds the picture in its cache.
     pub async fn public_url(
         &self,
         key: &str,
-        valid: Duration,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
     ) -> Result<Option<String>, StorageError> {
         let Some(public) = &self.public else { return Ok(None) };
-        let valid = PresigningConfig::expires_in(valid)
+        let valid = PresigningConfig::builder()
+            .start_time(from.into())
+            .expires_in((until - from).to_std().unwrap_or_default())
+            .build()
             .map_err(|error| StorageError::Failed(error.to_string()))?;
         let signed = public.get_object().bucket(&self.bucket).key(key).presigned(valid).await;
         signed

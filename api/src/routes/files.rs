@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
 use retouch_core::images;
@@ -13,7 +13,7 @@ use tokio_util::io::ReaderStream;
 use super::problem::Problem;
 use super::request::{Path, Query, header_text};
 use crate::error::ApiError;
-use crate::signing::File;
+use crate::signing::{File, LONGEST};
 use crate::state::App;
 
 /// The signature of a URL.
@@ -40,6 +40,7 @@ impl Signature {
         (status = 307), (status = 404, body = Problem), (status = 416, body = Problem), (status = 503, body = Problem)))]
 pub async fn get_file(
     State(app): State<App>,
+    method: Method,
     Path((kind, id)): Path<(String, String)>,
     signature: Result<Query<Signature>, ApiError>,
     headers: HeaderMap,
@@ -49,11 +50,14 @@ pub async fn get_file(
     let Query(signature) = signature.map_err(|_| GONE)?;
     let expires = signature.verify(&app, file).ok_or(GONE)?;
     let key = object_key(&app, file).await?.ok_or(GONE)?;
-    let left = (expires - app.clock.now()).to_std().unwrap_or_default();
-    if let Some(url) = app.storage.public_url(&key, left).await? {
-        return Ok(Redirect::temporary(&url).into_response());
-    }
     let caching = caching(&app, expires)?;
+    // The signature of the object store's URL is for GET.
+    if method == Method::GET
+        && let Some(url) = app.storage.public_url(&key, expires - LONGEST, expires).await?
+    {
+        let caching = [(header::CACHE_CONTROL, caching)];
+        return Ok((caching, Redirect::temporary(&url)).into_response());
+    }
     // Objects never change, so a client that knows one hardly ever needs its bytes again.
     if let Some(known) = header_text(&headers, header::IF_NONE_MATCH)
         && let (_, Some(etag)) = app.storage.head(&key).await?

@@ -115,6 +115,13 @@ async fn file_urls_redirect_to_a_public_object_store(pool: PgPool) {
     let location = answer.header("location");
     assert!(location.starts_with("https://images.example.test/test/images/"), "{location}");
     assert!(location.contains("X-Amz-Signature="));
+    // The browser finds both the redirect and the picture in its cache.
+    assert!(answer.header("cache-control").starts_with("private, max-age="));
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let later = app.get(image["url"].as_str().unwrap()).send().await;
+    assert_eq!(later.header("location"), location);
+    let head = app.request(Method::HEAD, image["url"].as_str().unwrap()).send().await;
+    assert_eq!((head.status, head.header("content-type")), (StatusCode::OK, "image/png"));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
