@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 pub use arrange::FAINTEST;
 pub use colors::{Color, parse_color};
-pub use memory::memory_bytes;
+pub use memory::{fits_format, memory_bytes};
 pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};
 
 use crate::{PixelError, stored};

@@ -126,7 +126,7 @@ async fn run(
     let wants_json = header_text(request.headers(), header::ACCEPT).is_some_and(prefers_json);
     let form = form::read(app, user.id, request).await?;
     let (file, options, metadata) = parameters::parse(form)?;
-    check_memory(app, &file, &options)?;
+    check_size(app, &file, &options)?;
     let Removal { cutout, charged } =
         removebg(app, user, RemovalRequest { file, options, metadata, idempotency_key }).await?;
     let mut response = if wants_json {
@@ -152,12 +152,13 @@ fn prefers_json(accept: &str) -> bool {
 }
 
 /// Rejects a request whose cutout could not be rendered, before anything is charged.
-fn check_memory(app: &App, file: &Bytes, options: &CutoutOptions) -> Result<(), ApiError> {
+fn check_size(app: &App, file: &Bytes, options: &CutoutOptions) -> Result<(), ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
     // A file without a valid header is rejected later, for its own reason.
     let Ok((width, height)) = upload_image::size(file, &limits) else { return Ok(()) };
     let stored = u64::from(width) * u64::from(height) * 4;
-    if app.decoders.fits(stored + cutout::memory_bytes(width, height, options)) {
+    let has_memory = app.decoders.fits(stored + cutout::memory_bytes(width, height, options));
+    if has_memory && cutout::fits_format(width, height, options) {
         return Ok(());
     }
     let detail = "The cutout would be too large. Use a smaller crop_margin, size or image.";

@@ -87,6 +87,15 @@ async fn read_url_encoded(form: &mut Form, request: Request) -> Result<(), Refus
     parser.finish(|piece| field.take(piece, form))
 }
 
+/// Reads a value to its end; returns whether it is empty.
+async fn is_empty(mut field: FormField<'_>) -> Result<bool, FormError> {
+    let mut is_empty = true;
+    while let Some(chunk) = field.chunk().await? {
+        is_empty &= chunk.is_empty();
+    }
+    Ok(is_empty)
+}
+
 async fn read_multipart(
     form: &mut Form,
     mut request: Request,
@@ -103,9 +112,11 @@ async fn read_multipart(
         form.begin(&name)?;
         let is_file = name == "image_file" || field.file_name().is_some();
         if is_file && name != "image_file" {
-            // A background image, for example: not supported, so that its name is all we need.
-            form.fields.push((printable(&name), "a file".into()));
-            field.skip().await.map_err(|error| broken(error, max_bytes))?;
+            // A background image, for example: not supported, so that its name is all we need. An HTML form sends an
+            // empty file for an input that nobody touched.
+            if !is_empty(field).await.map_err(|error| broken(error, max_bytes))? {
+                form.fields.push((printable(&name), "a file".into()));
+            }
         } else if is_file {
             let bytes = read_field(field, max_bytes, max_bytes).await?;
             if !bytes.is_empty() {

@@ -89,6 +89,8 @@ impl Values {
                     "person",
                     "product",
                     "car",
+                    "car_interior",
+                    "car_part",
                     "animal",
                     "graphic",
                     "graphics",
@@ -105,10 +107,7 @@ impl Values {
             }
             "type_level" => one_of(name, value, &["none", "latest", "1", "2"])?,
             // Only the defaults of these are supported.
-            "roi" => {
-                let whole = ["0%", "0%", "100%", "100%"];
-                only(name, value.split_whitespace().eq(whole), "the whole image")?;
-            }
+            "roi" => only(name, is_whole(value), "the whole image")?,
             "add_shadow" => only(name, !boolean(name, value)?, "false")?,
             "shadow_type" => only(name, value.eq_ignore_ascii_case("none"), "none")?,
             "semitransparency" => only(name, boolean(name, value)?, "true")?,
@@ -143,6 +142,13 @@ impl Values {
         options.position = position.unwrap_or(default);
         Ok(options)
     }
+}
+
+/// Returns whether a region, as its left, top, right and bottom edges, is the whole picture.
+fn is_whole(region: &str) -> bool {
+    let edges: Vec<_> = region.split_whitespace().collect();
+    let is_start = |edge: &&str| matches!(*edge, "0" | "0px" | "0%");
+    edges.len() == 4 && edges[..2].iter().all(is_start) && edges[2..] == ["100%", "100%"]
 }
 
 fn size(value: &str) -> Result<Option<u32>, Refusal> {

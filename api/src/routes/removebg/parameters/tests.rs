@@ -66,11 +66,14 @@ fn a_scaled_subject_is_centered_by_default() {
 fn parameters_without_effect_are_accepted() {
     for (name, value) in [
         ("type", "car"),
+        ("type", "car_interior"),
         ("type_level", "2"),
         ("add_shadow", "false"),
         ("shadow_type", "none"),
         ("semitransparency", "true"),
         ("roi", "0% 0% 100% 100%"),
+        // The default of a client in Python.
+        ("roi", "0 0 100% 100%"),
     ] {
         assert_eq!(options(&[(name, value)]), options(&[]), "{name}");
     }
