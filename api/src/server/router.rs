@@ -19,7 +19,9 @@ use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 use utoipa::openapi::schema::{KnownFormat, Object, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi as Document, RefOr};
+use utoipa::openapi::{
+    Content, OpenApi as Document, Ref, RefOr, Response as Answer, ResponseBuilder,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
@@ -133,17 +135,22 @@ fn table() -> OpenApiRouter<App> {
 
 /// Returns the OpenAPI document.
 pub fn openapi() -> Document {
-    with_media_types(table().into_openapi())
+    completed(table().into_openapi())
 }
 
-/// Sets the media type of every [`crate::routes::problem::Problem`] to `application/problem+json`, and describes pictures and
-/// archives as binary, which utoipa takes for lists of numbers.
-fn with_media_types(mut document: Document) -> Document {
-    for path in document.paths.paths.values_mut() {
+/// Adds the answer that any route may give, 503; sets the media type of every [`crate::routes::problem::Problem`] to
+/// `application/problem+json`, and describes pictures and archives as binary, which utoipa takes for lists of numbers.
+fn completed(mut document: Document) -> Document {
+    for (address, path) in &mut document.paths.paths {
         let operations =
             [&mut path.get, &mut path.post, &mut path.put, &mut path.patch, &mut path.delete];
         let operations = operations.into_iter().flatten();
-        for answer in operations.flat_map(|operation| operation.responses.responses.values_mut()) {
+        let answers = operations.flat_map(|operation| {
+            let answers = &mut operation.responses.responses;
+            answers.entry("503".to_owned()).or_insert_with(|| RefOr::T(unavailable(address)));
+            answers.values_mut()
+        });
+        for answer in answers {
             let RefOr::T(answer) = answer else { continue };
             let contents = std::mem::take(&mut answer.content).into_iter();
             let typed = contents.map(|(kind, content)| {
@@ -159,6 +166,16 @@ fn with_media_types(mut document: Document) -> Document {
         }
     }
     document
+}
+
+/// Describes the answer while the server is overloaded or a service that it needs is away.
+fn unavailable(path: &str) -> Answer {
+    let schema = if path.starts_with("/v1.0/") { "RefusalBody" } else { "Problem" };
+    let content = Content::new(Some(Ref::from_schema_name(schema)));
+    ResponseBuilder::new()
+        .description("The server is busy or unavailable")
+        .content("application/json", content)
+        .build()
 }
 
 fn binary() -> Object {
@@ -199,7 +216,7 @@ async fn reject_cross_site(request: Request, next: Next) -> Response {
 /// Returns the whole application: the API, its documentation and the page.
 pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
-    let document = with_media_types(document);
+    let document = completed(document);
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
         .layer(middleware::from_fn(ui::page_headers));

@@ -40,3 +40,24 @@ fn every_route_documents_its_security() {
         }
     }
 }
+
+#[test]
+fn every_route_documents_that_the_server_may_be_unavailable() {
+    let document = serde_json::to_value(router::openapi()).unwrap();
+    let mut count = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let content = &operation["responses"]["503"]["content"];
+            let body = if path.starts_with("/v1.0/") {
+                &content["application/json"]["schema"]["$ref"]
+            } else if path == "/readyz" {
+                continue;
+            } else {
+                &content["application/problem+json"]["schema"]["$ref"]
+            };
+            assert!(body.is_string(), "{method} {path}: {content}");
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count}");
+}
