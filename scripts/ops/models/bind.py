@@ -19,6 +19,7 @@ def bind(catalog, name, words, device, settings):
     tools = catalog.folder / "tools.toml"
     before = text_of(tools)
     after = tools_text.bound(before, name, scopes)
+    demand.require_all_sizes(after)
     alone = tools_text.bound("", name, scopes)
     worker_check.require(model, alone, settings)
     write(tools, after)
@@ -35,8 +36,9 @@ def unbind(catalog, name, words, device):
     if after == before:
         bound = sorted(catalog.bound())
         raise Problem(f"tools.toml does not bind {name} to {', '.join(words) or 'anything'}. It binds {', '.join(bound)}.")
-    if not demand.served(after):
+    if not demand.chains(after):
         raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")
+    demand.require_all_sizes(after)
     write(tools, after)
     report(before, after)
 

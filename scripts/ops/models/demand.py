@@ -25,6 +25,8 @@ class Scope:
     device: str
     mode: str | None = None
     factor: int | None = None
+    # The size of the largest picture, width times height. None for any size.
+    largest_pixels: int | None = None
 
     def points(self):
         """Returns each single demand: a name as `models check` prints it, and a device."""
@@ -48,6 +50,7 @@ class Scope:
         if self.tool == SELECT:
             return {"device": self.device}
         found = {"tool": self.tool, "tier": self.tier, "mode": self.mode, "factor": self.factor, "device": self.device}
+        found["largest_pixels"] = self.largest_pixels
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -84,14 +87,37 @@ def scope_of(line, table="bind"):
     for field, accepted in (("tool", TIERS), ("tier", TIERS.get(line.get("tool"), ())), ("device", (*DEVICES, "any"))):
         if line.get(field) not in accepted:
             raise Problem(f"tools.toml has a line whose {field} is {line.get(field)!r}; accepted are {', '.join(accepted)}. Correct that line first.")
-    return Scope(line["tool"], line["tier"], line["device"], line.get("mode"), line.get("factor"))
+    return Scope(line["tool"], line["tier"], line["device"], line.get("mode"), line.get("factor"), line.get("largest_pixels"))
 
 
 def served(text):
-    """Returns the model that serves each single demand: that of the first line that fits."""
+    """Returns what serves each single demand, such as `large up to 65536 pixels, then compact`."""
+    return {point: ", then ".join(model + up_to(limit) for model, limit in chain) for point, chain in chains(text).items()}
+
+
+def chains(text):
+    """Returns the models that serve each single demand and their size limits: those of the lines that fit, up to the first without limit."""
     found, document = {}, tomllib.loads(text)
     for table in TABLES:
         for line in document.get(table, []):
-            for point in scope_of(line, table).points():
-                found.setdefault(point, line["model"])
+            scope = scope_of(line, table)
+            for point in scope.points():
+                chain = found.setdefault(point, [])
+                if not chain or chain[-1][1] is not None:
+                    chain.append((line["model"], scope.largest_pixels))
     return found
+
+
+def up_to(limit):
+    return "" if limit is None else f" up to {limit} pixels"
+
+
+def require_all_sizes(text):
+    """Refuses a text that workers refuse: wherever a line stops at a size, another one must serve larger pictures."""
+    for (name, device), chain in sorted(chains(text).items()):
+        model, limit = chain[-1]
+        if limit is not None:
+            raise Problem(
+                f"tools.toml was not changed: only {model} would serve {name} on {device}, up to {limit} pixels and nothing larger, and "
+                f"workers refuse such a file. Bind another model to {name}, or unbind {model} first."
+            )

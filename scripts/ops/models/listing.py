@@ -2,7 +2,7 @@
 
 from common.console import Problem
 
-from . import files
+from . import demand, files
 from .hub_source import HubSource
 from .progress import amount
 
@@ -76,17 +76,13 @@ def served_by(catalog):
     for line in catalog.bindings():
         factor = f" {line['factor']}x" if "factor" in line else f" {line['mode']}" if "mode" in line else ""
         device = "" if line["device"] == "any" else f" on {line['device']}"
-        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{limit_of(line)}{device}")
+        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{demand.up_to(line.get('largest_pixels'))}{device}")
     for line in catalog.selectors():
         device = "any device" if line["device"] == "any" else line["device"]
         found.setdefault(line["model"], {}).setdefault("clicks", []).append(device)
     return {
         model: "; ".join(f"{tool} ({', '.join(tiers)})" for tool, tiers in tools.items()) for model, tools in found.items()
     }
-
-
-def limit_of(line):
-    return f" up to {line['largest_pixels']} pixels" if "largest_pixels" in line else ""
 
 
 def source_of(model):

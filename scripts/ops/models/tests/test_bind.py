@@ -164,6 +164,29 @@ class BindTest(unittest.TestCase):
             self.run_command(bind.unbind, "one", [], "any")
         self.assertEqual(self.tools.read_text(), before)
 
+    def test_a_line_with_a_size_limit_keeps_one_for_larger_pictures(self):
+        self.tools.write_text(SHIPPED)
+        for words, device in ((["upscale:paid"], "any"), (["upscale"], "cpu"), ([], "any")):
+            with self.subTest(words), self.assertRaises(Problem) as caught:
+                self.run_command(bind.unbind, "realesr-animevideov3-x4", words, device)
+            refusal = "only realesrgan-x4plus would serve upscale:paid:2x on cpu, up to 65536 pixels and nothing larger"
+            self.assertIn(refusal, str(caught.exception))
+            self.assertEqual(self.tools.read_text(), SHIPPED)
+        self.run_command(bind.unbind, "realesrgan-x4plus", ["upscale:paid"], "cpu")
+        self.run_command(bind.unbind, "realesr-animevideov3-x4", ["upscale:paid"], "any")
+
+    def test_a_file_that_workers_refuse_stays_as_it_is(self):
+        text = '[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "cpu"\nlargest_pixels = 9\nmodel = "one"\n'
+        self.tools.write_text(text)
+        with self.assertRaisesRegex(Problem, "only one would serve upscale:paid:2x on cpu, up to 9 pixels"):
+            self.run_command(bind.bind, "two", ["upscale:free"], "any", None)
+        self.assertEqual(self.tools.read_text(), text)
+
+    def test_the_output_names_size_limits(self):
+        self.tools.write_text(SHIPPED)
+        output = self.run_command(bind.bind, "two", ["upscale:paid"], "any", None)
+        self.assertIn("upscale:paid:2x on cpu: realesrgan-x4plus up to 65536 pixels, then realesr-animevideov3-x4 → two\n", output)
+
     def test_a_refusal_of_the_worker_changes_nothing(self):
         def refuse(*arguments):
             raise Problem("it is wrong")
