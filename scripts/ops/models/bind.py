@@ -22,7 +22,7 @@ def bind(catalog, name, words, device, settings):
     demand.require_all_sizes(after)
     alone = tools_text.bound("", name, scopes)
     worker_check.require(model, alone, settings)
-    write(tools, after)
+    write(tools, before, after)
     report(before, after)
     if not model.commercial_use and any(scope.tier == "paid" for scope in scopes):
         info(f"! {name} serves paid runs now, but its license, {model.license}, does not allow commercial use.")
@@ -39,7 +39,7 @@ def unbind(catalog, name, words, device):
     if not demand.chains(after):
         raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")
     demand.require_all_sizes(after)
-    write(tools, after)
+    write(tools, before, after)
     report(before, after)
 
 
@@ -56,12 +56,22 @@ def text_of(tools):
         raise Problem(f"Cannot read {tools}: {error.strerror}.") from None
 
 
-def write(tools, text):
-    """Replaces the file in one step, because workers look at it once a second."""
-    beside = Path(f"{tools}.new")
+def write(tools, before, after):
+    """Replaces the file, and keeps the one before: binding an old model again would not restore the size limits of its lines."""
+    if before == after:
+        return
+    mode = tools.stat().st_mode & 0o777 if tools.exists() else 0o644
+    if before:
+        replace(Path(f"{tools}.before"), before, mode)
+    replace(tools, after, mode)
+
+
+def replace(path, text, mode):
+    """Replaces a file in one step, because workers look at tools.toml once a second."""
+    beside = Path(f"{path}.new")
     beside.write_text(text)
-    beside.chmod(tools.stat().st_mode & 0o777 if tools.exists() else 0o644)
-    os.replace(beside, tools)
+    beside.chmod(mode)
+    os.replace(beside, path)
 
 
 def report(before, after):
@@ -79,3 +89,5 @@ def report(before, after):
             info("  nobody serves it now: the API refuses it before anything is charged")
     if not changes:
         info("Nothing changes: this is how it was bound before.")
+    if before not in ("", after):
+        info("The file as it was is tools.toml.before; rename it to tools.toml to go back.")

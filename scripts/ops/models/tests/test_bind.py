@@ -187,6 +187,14 @@ class BindTest(unittest.TestCase):
         output = self.run_command(bind.bind, "two", ["upscale:paid"], "any", None)
         self.assertIn("upscale:paid:2x on cpu: realesrgan-x4plus up to 65536 pixels, then realesr-animevideov3-x4 → two\n", output)
 
+    def test_the_file_before_the_last_change_is_kept(self):
+        self.tools.write_text(SHIPPED)
+        self.assertIn("tools.toml.before; rename it", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
+        # Nothing changes, so there is nothing to go back to.
+        self.assertNotIn("tools.toml.before", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
+        Path(f"{self.tools}.before").rename(self.tools)
+        self.assertEqual(self.tools.read_text(), SHIPPED)
+
     def test_a_refusal_of_the_worker_changes_nothing(self):
         def refuse(*arguments):
             raise Problem("it is wrong")
