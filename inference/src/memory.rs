@@ -72,6 +72,8 @@ struct Tenancy {
     wake: Box<dyn Fn() + Send>,
     /// The bytes it holds; `None` while it is not loaded.
     held: Option<u64>,
+    /// When it was loaded last; `None` before.
+    loaded_at: Option<Instant>,
     last_used: u64,
     /// Whether it is asked to give way.
     is_asked: bool,
@@ -231,6 +233,7 @@ impl Memory {
             name: name.to_owned(),
             wake: Box::new(wake),
             held: None,
+            loaded_at: None,
             last_used: 0,
             is_asked: false,
         };
@@ -373,12 +376,13 @@ impl Tenant {
         fits
     }
 
-    /// Corrects the size of the share once it is known. If it exceeds the limit, other models are asked to give way.
+    /// Corrects the size of the share once the model is loaded, which begins its turn. If it exceeds the limit, other models
+    /// are asked to give way.
     pub fn correct(&self, bytes: u64) {
         let shared = &self.memory.0;
         let mut state = shared.lock();
         if let Some(own) = state.tenants.get_mut(&self.id).filter(|own| own.held.is_some()) {
-            own.held = Some(bytes);
+            (own.held, own.loaded_at) = (Some(bytes), Some(Instant::now()));
         }
         // The first in the queue asks again if it still does not fit.
         state.ask_nobody();
@@ -411,13 +415,14 @@ impl Tenant {
     /// `idle` is how long it has had no work, `None` while it has some, and `load` how long it takes to load.
     pub fn must_yield(&self, idle: Option<Duration>, load: Duration) -> bool {
         let state = self.memory.0.lock();
-        if !state.tenants.get(&self.id).is_some_and(|own| own.is_asked) {
+        let Some(own) = state.tenants.get(&self.id).filter(|own| own.is_asked) else {
             return false;
-        }
+        };
         if let Some(idle) = idle {
             return idle >= (load / 2).min(LONGEST_PAUSE);
         }
-        let first = state.waiting.front().map(|first| first.since);
+        // Others may have waited before it was loaded, and its loading is no part of its turn.
+        let first = state.waiting.front().and_then(|first| own.loaded_at.max(Some(first.since)));
         let since = [first, state.over_since].into_iter().flatten().min();
         let turn = (load * LOADS_PER_TURN).clamp(TURN.0, TURN.1);
         since.is_some_and(|since| since.elapsed() >= turn)

@@ -111,6 +111,30 @@ fn an_idle_model_gives_way_after_a_pause_and_a_busy_one_after_its_turn() {
 }
 
 #[test]
+fn a_turn_begins_when_the_model_is_loaded() {
+    let memory = Memory::new(Some(10));
+    let (first, _) = tenant(&memory, "first");
+    first.acquire(10, || true).unwrap();
+    thread::scope(|scope| {
+        let second = scope.spawn(|| tenant(&memory, "second").0.acquire(10, || true));
+        while !first.is_asked() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // It takes longer to load than its turn lasts.
+        thread::sleep(2 * TURN.0);
+        let loaded = Instant::now();
+        first.correct(10);
+        while !first.must_yield(None, NOW) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let turn = loaded.elapsed();
+        assert!(turn >= TURN.0, "its turn lasted only {turn:?}");
+        first.release();
+        assert_eq!(second.join().unwrap(), Ok(Wait::Over));
+    });
+}
+
+#[test]
 fn models_wait_in_the_order_in_which_they_asked() {
     let memory = Memory::new(Some(10));
     let (holder, _) = tenant(&memory, "holder");
