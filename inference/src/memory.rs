@@ -47,7 +47,7 @@ struct Shared {
     changed: Condvar,
     /// Exclusive while a load is measured, shared by all other loads: the device's memory shows only their sum.
     loading: RwLock<()>,
-    /// The number of loads that did not wait for a measured one to end, and how many of them are in progress.
+    /// The number of unloads, and of loads that did not wait for a measured one to end; and how many of these are in progress.
     spoiled: AtomicU64,
     beside: AtomicU64,
     /// The number of loads and unloads so far.
@@ -200,7 +200,7 @@ impl Memory {
         }
     }
 
-    /// Returns the number of loads that have spoiled a measurement; `None` while one of them would spoil the next.
+    /// Returns a number that changes when a load or an unload spoils a measurement; `None` while one would spoil the next.
     pub fn spoiled(&self) -> Option<u64> {
         let is_alone = self.0.beside.load(Ordering::SeqCst) == 0;
         is_alone.then(|| self.0.spoiled.load(Ordering::SeqCst))
@@ -433,7 +433,11 @@ impl Tenant {
         let shared = &self.memory.0;
         let mut state = shared.lock();
         if let Some(own) = state.tenants.get_mut(&self.id) {
-            (own.held, own.is_asked) = (None, false);
+            own.is_asked = false;
+            if own.held.take().is_some() {
+                // The growth of a load that is being measured would lack what this one has freed.
+                shared.spoiled.fetch_add(1, Ordering::SeqCst);
+            }
         }
         if state.over_since.is_some() && shared.limit.is_some_and(|limit| state.held() <= limit) {
             state.over_since = None;

@@ -172,8 +172,9 @@ impl Residence {
     /// memory would count for the model.
     pub fn before(&self) -> Option<Before> {
         let memory = self.runtime.memory();
+        let spoiled = memory.spoiled();
         let used = (!memory.is_building()).then(|| self.runtime.read_memory(Reading::Used))??;
-        Some(Before { used, spoiled: memory.spoiled() })
+        Some(Before { used, spoiled })
     }
 
     /// Measures the model after its first load, which included a run of one input, or of two if it takes batches. Ends the load. Returns how many inputs may run together, of `batch` at most.
@@ -186,7 +187,7 @@ impl Residence {
     ) -> usize {
         let peak = self.runtime.read_memory(Reading::Peak);
         drop(load);
-        // A model that came back meanwhile would count for this one.
+        // A model that came back meanwhile would count for this one, and one that was unloaded would be missing.
         let spoiled = self.runtime.memory().spoiled();
         let (before, batch) = match before {
             Some(Before { used, spoiled: earlier }) if earlier.is_some() && earlier == spoiled => {

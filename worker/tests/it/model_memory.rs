@@ -194,6 +194,41 @@ async fn no_model_comes_back_while_another_is_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_load_is_not_measured_while_another_model_is_unloaded() {
+    static HAS_LOADED: AtomicBool = AtomicBool::new(false);
+    static MAY_END: AtomicBool = AtomicBool::new(true);
+    let probe = |_: Device, reading: Reading| {
+        HAS_LOADED.store(reading == Reading::Peak, Ordering::SeqCst);
+        while reading == Reading::Peak && !MAY_END.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // It took 50 MiB, but 40 of another model are free again.
+        Some(grown(reading, 10))
+    };
+    let (models, runtime) = (TempDir::new().unwrap(), probed(100, probe));
+    let other = load_each(models.path(), &["other"], &runtime).await;
+    HAS_LOADED.store(false, Ordering::SeqCst);
+    MAY_END.store(false, Ordering::SeqCst);
+    Model::new(1.2).write(models.path(), "measured");
+    let (folder, own) = (models.path().to_owned(), runtime.clone());
+    let measured = tokio::spawn(async move { load(&folder, "measured", &own).await.unwrap() });
+    let patience = Duration::from_secs(5);
+    eventually(patience, "the model has run", || async {
+        HAS_LOADED.load(Ordering::SeqCst).then_some(())
+    })
+    .await;
+    drop(other);
+    let memory = runtime.memory();
+    eventually(patience, "the other is unloaded", || async {
+        (memory.held() < 40 << 20).then_some(())
+    })
+    .await;
+    MAY_END.store(true, Ordering::SeqCst);
+    let counted = measured.await.unwrap().memory_bytes();
+    assert!(counted < 1 << 20, "{counted} were measured, not estimated");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mix_of_models_of_twice_the_limit_fails_nothing() {
     let (models, runtime) = (TempDir::new().unwrap(), limited(80, RunFaults::default()));
     let loaded = load_each(models.path(), &["a", "b", "c", "d"], &runtime).await;
