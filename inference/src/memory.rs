@@ -9,6 +9,7 @@
 //! memory holds neither lock, so a thread that holds a lock never waits for a model to give way.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -86,15 +87,32 @@ struct Waiting {
 
 /// A model is larger than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "it needs about {} MiB, but all models together may take {} MiB; raise RETOUCH_MODEL_MEMORY_MIB, lower RETOUCH_TILE_MEMORY_MIB for an upscaler, or bind a smaller model",
-    .needed.div_ceil(1 << 20), .limit >> 20
-)]
 pub struct TooLarge {
     /// The memory it needs, in bytes.
     pub needed: u64,
+    /// Whether that is an estimate.
+    pub is_estimate: bool,
     /// The limit, in bytes.
     pub limit: u64,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed_mib, limit_mib) = (self.needed.div_ceil(1 << 20), self.limit >> 20);
+        let (needs, remedy) = if self.is_estimate {
+            (
+                "by the size of its files, it is estimated to need",
+                "if it needs less, state that as memory_mib in its manifest; otherwise ",
+            )
+        } else {
+            ("it needs about", "")
+        };
+        write!(
+            f,
+            "{needs} {needed_mib} MiB, but all models together may take {limit_mib} MiB; {remedy}raise \
+             RETOUCH_MODEL_MEMORY_MIB, lower RETOUCH_TILE_MEMORY_MIB for an upscaler, or bind a smaller model"
+        )
+    }
 }
 
 /// How a wait for memory ended.
@@ -127,8 +145,8 @@ impl Drop for Beside<'_> {
     }
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").field("limit", &self.limit).finish_non_exhaustive()
     }
 }
@@ -328,7 +346,7 @@ impl Tenant {
         let shared = &self.memory.0;
         let limit = shared.limit.unwrap_or(u64::MAX);
         if bytes > limit {
-            return Err(TooLarge { needed: bytes, limit });
+            return Err(TooLarge { needed: bytes, is_estimate: false, limit });
         }
         let (mut state, since) = (shared.lock(), Instant::now());
         state.waiting.push_back(Waiting { id: self.id, since });

@@ -160,7 +160,9 @@ impl Residence {
     /// # Errors
     /// [`TooLarge`] if the model can never fit.
     pub fn reserve(&self, is_wanted: impl FnMut() -> bool) -> Result<Wait, TooLarge> {
-        self.tenant.acquire(self.needed, is_wanted)
+        let is_estimate = self.is_measured();
+        let wait = self.tenant.acquire(self.needed, is_wanted);
+        wait.map_err(|error| TooLarge { is_estimate, ..error })
     }
 
     /// Returns whether the first load is measured. A model that states its size is not.

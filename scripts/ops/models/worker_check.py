@@ -33,8 +33,15 @@ def require(model, tools, settings):
             env={**environment(settings), "RETOUCH_MODELS_DIR": folder},
         )
     if answer.returncode:
-        found = [line.strip() for line in answer.stdout.splitlines() if "WRONG:" in line] or answer.stdout.strip().splitlines()[-5:]
-        raise Problem("\n  ".join([f"{model.name} was not bound, because a worker would refuse it:", *found]))
+        raise Problem("\n  ".join(refusal(model.name, answer.stdout)))
+
+
+def refusal(name, output):
+    """Returns why `models check` does not accept a model, in lines."""
+    for mark, why in (("WRONG:", "a worker would refuse it"), ("UNCHECKED", "it could not be checked here")):
+        if found := [line.strip() for line in output.splitlines() if mark in line]:
+            return [f"{name} was not bound, because {why}:", *found]
+    return [f"{name} was not bound, because its check failed:", *output.strip().splitlines()[-5:]]
 
 
 def environment(settings):

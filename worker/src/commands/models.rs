@@ -17,8 +17,8 @@ use retouch_inference::manifest::{
     Manifest, ManifestError, NetTask, PictureInput, Precision, Task, dead_link,
 };
 use retouch_inference::registry::{
-    Inspection, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model, load_model,
-    sample_painting,
+    Inspection, LoadStep, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model,
+    load_model, sample_painting,
 };
 use retouch_inference::session::{Runtime, Session, SessionError};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,14 @@ pub struct CheckArgs {
     names: Vec<String>,
     #[command(flatten)]
     models: ModelArgs,
+}
+
+/// The outcome of the check of one model.
+enum Verdict {
+    Right,
+    Wrong,
+    /// Its memory does not fit on this device now, which says nothing about the model.
+    Unchecked,
 }
 
 impl Models {
@@ -109,15 +117,20 @@ impl CheckArgs {
             }
             None => self.names.iter().map(|name| self.folder_of(name)).collect(),
         };
-        let mut wrong = Vec::new();
+        let (mut wrong, mut unchecked) = (Vec::new(), Vec::new());
         for folder in folders {
             println!("\n{}", folder.display());
-            if !self.is_right(&folder, bindings.as_ref(), &runtime).await {
-                wrong.push(folder.display().to_string());
+            match self.judge(&folder, bindings.as_ref(), &runtime).await {
+                Verdict::Right => {}
+                Verdict::Wrong => wrong.push(folder.display().to_string()),
+                Verdict::Unchecked => unchecked.push(folder.display().to_string()),
             }
         }
         if !wrong.is_empty() {
             bail!("do not use {}: see the lines marked WRONG", wrong.join(", "));
+        }
+        if !unchecked.is_empty() {
+            bail!("could not check {}: see the lines marked UNCHECKED", unchecked.join(", "));
         }
         Ok(())
     }
@@ -131,19 +144,19 @@ impl CheckArgs {
 
     /// Checks one model and prints every problem. With `bindings`, also checks that the model can serve the tools it is
     /// bound to.
-    async fn is_right(
+    async fn judge(
         &self,
         folder: &Path,
         bindings: Option<&Bindings>,
         runtime: &Runtime,
-    ) -> bool {
+    ) -> Verdict {
         let manifest = match Manifest::read(folder) {
             Ok(manifest) => manifest,
             Err(error) => {
                 let reason = self.explain_missing_manifest(folder, &error, bindings);
                 println!("  manifest  WRONG: {reason}");
                 println!("  WRONG     nothing else can be checked without a manifest");
-                return false;
+                return Verdict::Wrong;
             }
         };
         println!("  manifest  {}, {}", manifest.task.as_str(), license(&manifest));
@@ -183,14 +196,21 @@ impl CheckArgs {
                 self.compare_speed(&manifest, speed, runtime).await;
             }
         }
-        let problems = binding_problems.len() + refusals.len();
+        let lacks_memory = refusals.iter().any(|refusal| refusal.step == LoadStep::Memory);
+        let problems = binding_problems.len() + refusals.len() - usize::from(lacks_memory);
         match (model, problems) {
+            (_, 0) if lacks_memory => {
+                println!(
+                    "  UNCHECKED it has no room here; stop the worker that uses this device, or check on a free one"
+                );
+                return Verdict::Unchecked;
+            }
             (Some(model), 0) => println!("  RIGHT     {}", model.identity()),
             (None, 0) => println!("  RIGHT     {}, as far as this device can tell", manifest.name),
             (_, 1) => println!("  WRONG     1 problem"),
             (_, problems) => println!("  WRONG     {problems} problems"),
         }
-        problems == 0
+        if problems == 0 { Verdict::Right } else { Verdict::Wrong }
     }
 
     /// Explains in one sentence why a folder has no usable manifest.
@@ -333,10 +353,11 @@ fn names_in(models_dir: &Path) -> Vec<String> {
 
 fn print_step(report: StepReport) {
     let StepReport { step, took, outcome } = report;
-    let step = step.to_string();
+    let name = step.to_string();
     match outcome {
-        Ok(finding) => println!("  {step:<9} {finding} ({} ms)", format_number(millis(took), 0)),
-        Err(reason) => println!("  {step:<9} WRONG: {reason}"),
+        Ok(finding) => println!("  {name:<9} {finding} ({} ms)", format_number(millis(took), 0)),
+        Err(reason) if step == LoadStep::Memory => println!("  {name:<9} UNCHECKED: {reason}"),
+        Err(reason) => println!("  {name:<9} WRONG: {reason}"),
     }
 }
 

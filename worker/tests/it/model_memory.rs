@@ -105,6 +105,27 @@ async fn a_model_that_can_never_fit_is_refused_in_words() {
     assert!(small[0].is_loaded(), "nobody gives way for nothing");
 }
 
+#[tokio::test]
+async fn a_model_that_may_be_too_large_is_refused_with_what_to_state() {
+    let (models, runtime) = (TempDir::new().unwrap(), limited(10_700, RunFaults::default()));
+    // The files of FLUX.2 [klein] 4B, on a card of 12 GB.
+    let model = Model::new(1.0);
+    let manifest = model.write(models.path(), "large").join("model.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let size = format!("size_bytes = {}", model.bytes().len());
+    let text = text.replace(&size, "size_bytes = 6686566521");
+    for (stated, step, words) in [
+        ("", LoadStep::Memory, "it is estimated to need 12754 MiB"),
+        ("", LoadStep::Memory, "if it needs less, state that as memory_mib in its manifest"),
+        ("memory_mib = 9000\n", LoadStep::Checksum, "6686566521"),
+    ] {
+        fs::write(&manifest, format!("{stated}{text}")).unwrap();
+        let refused = load(models.path(), "large", &runtime).await.unwrap_err();
+        let LoadError::Refused { step: refused, reason, .. } = refused else { panic!("{refused}") };
+        assert!(refused == step && reason.contains(words), "{refused}: {reason}");
+    }
+}
+
 /// The reading of a device on which a load takes so many MiB.
 fn grown(reading: Reading, mib: u64) -> u64 {
     if reading == Reading::Peak { mib << 20 } else { 0 }

@@ -101,6 +101,17 @@ fn a_wrong_binding_does_not_prevent_checking_the_other_models() {
 }
 
 #[test]
+fn a_model_that_does_not_fit_here_is_neither_right_nor_wrong() {
+    let models = TempDir::new().unwrap();
+    Model { memory_mib: Some(101), ..Model::new(1.0) }.write(models.path(), "large");
+    let (code, said) = check(models.path(), &["large", "--model-memory-mib", "100"]);
+    assert_eq!(code, Some(1), "{said}");
+    let every = ["memory    UNCHECKED: it needs about 101 MiB", "UNCHECKED it has no room here"];
+    assert_says(&said, &every);
+    assert!(!said.contains("RIGHT") && !said.contains("WRONG"), "{said}");
+}
+
+#[test]
 fn a_model_bound_only_for_gpus_is_checked_without_a_run() {
     let (models, folder) = made();
     bind(models.path(), "made");

@@ -195,6 +195,12 @@ class BindTest(unittest.TestCase):
         Path(f"{self.tools}.before").rename(self.tools)
         self.assertEqual(self.tools.read_text(), SHIPPED)
 
+    def test_a_model_that_could_not_be_checked_is_not_called_wrong(self):
+        said = "  memory    UNCHECKED: it needs 9 MiB\n  UNCHECKED it has no room here\n"
+        unchecked = worker_check.refusal("one", said)
+        self.assertEqual(unchecked[:2], ["one was not bound, because it could not be checked here:", "memory    UNCHECKED: it needs 9 MiB"])
+        self.assertIn("a worker would refuse it", worker_check.refusal("one", "golden WRONG: no\n" + said)[0])
+
     def test_a_refusal_of_the_worker_changes_nothing(self):
         def refuse(*arguments):
             raise Problem("it is wrong")
