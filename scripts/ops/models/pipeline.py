@@ -38,6 +38,7 @@ class Pipeline:
         for name in LOOSE_SETTINGS:
             if (folder / name).is_file():
                 self.files[name] = folder / name
+        self.require_settings()
         self.require_components()
         self.left_out = sorted(self.large_files() - {path.relative_to(folder).as_posix() for path in self.files.values()})
 
@@ -103,6 +104,14 @@ class Pipeline:
             )
         for part in REQUIRED[denoisers[0]]:
             self.require(f"{part}/model.onnx", f"a pipeline with a {denoisers[0]} needs it")
+
+    def require_settings(self):
+        """Stable Diffusion is opened by these files. Those of FLUX.2 depend on the export."""
+        if "unet/model.onnx" not in self.files:
+            return
+        for path in ("model_index.json", "scheduler/scheduler_config.json", "tokenizer/", *(["tokenizer_2/"] if self.is_sdxl else [])):
+            if not any(file.startswith(path) for file in self.files):
+                raise Problem(f"{self.folder} has no {path}, but a pipeline with a unet needs it. Copy it from the original model.")
 
     def require_components(self):
         index = self.folder / "model_index.json"

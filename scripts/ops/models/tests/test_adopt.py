@@ -229,6 +229,16 @@ class AdoptTest(unittest.TestCase):
                 self.assertIn(message, self.refusal())
                 self.assert_nothing_adopted()
 
+    def test_settings_that_stable_diffusion_cannot_do_without_are_named(self):
+        self.write({"text_encoder_2/model.onnx": net(), "tokenizer_2/vocab.json": b"{}", "model_index.json": b"{}"})
+        for path in ("model_index.json", "scheduler/scheduler_config.json", "tokenizer/vocab.json", "tokenizer_2/vocab.json"):
+            with self.subTest(path):
+                data = (self.export / path).read_bytes()
+                (self.export / path).unlink()
+                self.assertIn(f"has no {path.removesuffix('vocab.json')}, but a pipeline with a unet needs it", self.refusal())
+                self.assert_nothing_adopted()
+                self.write({path: data})
+
     def test_what_is_not_an_export_is_refused_before_anything_is_copied(self):
         original = self.export.with_name("original")
         (original / "unet").mkdir(parents=True)
