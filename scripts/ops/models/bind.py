@@ -88,6 +88,8 @@ def report(before, after):
         if now == "nothing":
             info("  nobody serves it now: the API refuses it before anything is charged")
     if not changes:
-        info("Nothing changes: this is how it was bound before.")
+        info("Nothing changes: this is how it was bound before." if before == after else "Everything is served as before.")
+    for name, device in sorted(demand.chains(after).keys() - new.keys()):
+        info(f"! {name} on {device} is bound, but nobody serves it: workers take paid upscales only if 2x and 4x are bound")
     if before not in ("", after):
         info("The file as it was is tools.toml.before; rename it to tools.toml to go back.")

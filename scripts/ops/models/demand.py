@@ -91,8 +91,15 @@ def scope_of(line, table="bind"):
 
 
 def served(text):
-    """Returns what serves each single demand, such as `large up to 65536 pixels, then compact`."""
-    return {point: ", then ".join(model + up_to(limit) for model, limit in chain) for point, chain in chains(text).items()}
+    """Returns what serves each single demand that workers take, such as `large up to 65536 pixels, then compact`."""
+    found = chains(text)
+    return {point: ", then ".join(model + up_to(limit) for model, limit in found[point]) for point in found if is_taken(*point, found)}
+
+
+def is_taken(name, device, bound):
+    """Returns whether a worker takes jobs with a bound demand: upscales only if all factors of their tier are bound."""
+    tool, *rest = name.split(":")
+    return tool != "upscale" or all((f"upscale:{rest[0]}:{factor}x", device) in bound for factor in FACTORS[rest[0]])
 
 
 def chains(text):

@@ -187,6 +187,15 @@ class BindTest(unittest.TestCase):
         output = self.run_command(bind.bind, "two", ["upscale:paid"], "any", None)
         self.assertIn("upscale:paid:2x on cpu: realesrgan-x4plus up to 65536 pixels, then realesr-animevideov3-x4 → two\n", output)
 
+    def test_paid_upscales_are_served_once_both_factors_are_bound(self):
+        output = self.run_command(bind.bind, "one", ["upscale:paid:2x"], "cpu", None)
+        self.assertIn("! upscale:paid:2x on cpu is bound, but nobody serves it", output)
+        self.assertNotIn("→", output)
+        output = self.run_command(bind.bind, "two", ["upscale:paid:4x"], "cpu", None)
+        self.assertIn("upscale:paid:2x on cpu: nothing → one\nupscale:paid:4x on cpu: nothing → two\n", output)
+        self.assertNotIn("!", output)
+        self.assertIn("upscale:paid:2x on cpu: one → nothing\n", self.run_command(bind.unbind, "two", [], "any"))
+
     def test_the_file_before_the_last_change_is_kept(self):
         self.tools.write_text(SHIPPED)
         self.assertIn("tools.toml.before; rename it", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
