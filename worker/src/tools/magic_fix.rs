@@ -32,6 +32,9 @@ mod clarify;
 /// Detail is restored at the area's own size, whatever it is: the clarifier works in tiles.
 const CLARIFY_CANVAS: Canvas = Canvas { side: u32::MAX, multiple_of: 1, fit: Fit::Keep };
 
+/// Maximum mean difference, in levels, between a crop and what a model made of it, for the model to count as having kept it.
+const KEPT_WITHIN: u64 = 2;
+
 /// Returns the largest half width of a stroke over a scratch, in pixels, for a picture with this longest side. Under a
 /// scratch the picture is lost, so it is filled in rather than restored.
 fn scratch_half_width(longest: u32) -> u16 {
@@ -164,7 +167,7 @@ pub async fn magic_fix(
     is_painting.store(true, Ordering::Relaxed);
     on_progress(Stage::Infer, 0.0, None);
     let mut next_index = 0;
-    for Assignment { model, mask, regions, is_seamless } in &mut assignments {
+    for Assignment { model, mask, regions, may_be_seamless } in &mut assignments {
         let canvas = model.canvas;
         let is_replaced = matches!(model.kind, Kind::Painter) && model.mode != FixMode::Enhance;
         for region in &*regions {
@@ -189,11 +192,16 @@ pub async fn magic_fix(
             let seed = request.seed.wrapping_add(u64::from(index));
             let (crop, painted) =
                 model.paint(&mut steps, crop, &request, seed, Arc::new(progress), cancel).await?;
-            let match_colors = !*is_seamless;
+            let may_be_seamless = *may_be_seamless;
             (picture, *mask) = steps
                 .on_pixels(Stage::Postprocess, move || {
                     let (mut picture, mut mask) = (owned, remaining);
-                    patch::stitch(&mut picture, &mut mask, &crop, painted, match_colors)?;
+                    let is_seamless = may_be_seamless && keeps_known(&crop, &painted);
+                    // Most of what is painted or reached beside a scratch is right, so there the patch fades.
+                    if is_seamless && mode != FixMode::Restore {
+                        mask = mask.solid();
+                    }
+                    patch::stitch(&mut picture, &mut mask, &crop, painted, !is_seamless)?;
                     Ok((picture, mask))
                 })
                 .await?;
@@ -215,8 +223,8 @@ struct Assignment<'a> {
     mask: EffectiveMask,
     /// The parts of the picture that the model sees, one after the other.
     regions: Vec<Region>,
-    /// Whether the model's output fits its surroundings without fading and color matching.
-    is_seamless: bool,
+    /// Whether the model's output fits its surroundings without fading and color matching, if it kept them.
+    may_be_seamless: bool,
 }
 
 impl<'a> Assignment<'a> {
@@ -228,12 +236,12 @@ impl<'a> Assignment<'a> {
         request: &FixRequest,
         mut picture: Picture,
     ) -> Result<(Picture, Self), ToolError> {
-        let FixModel { canvas, keeps_known, .. } = model;
+        let FixModel { canvas, is_fill, .. } = model;
         let (mode, is_mask_exact) = (request.mode, request.is_mask_exact);
         let size = (picture.width, picture.height);
         let reach = Reach::of(mode).pixels(size);
         let cuts_strokes = !request.mode.needs_words();
-        let (picture, mask, regions, is_seamless) = steps
+        let (picture, mask, regions, may_be_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
                 let mut mask =
                     if is_mask_exact { mask.exact(reach) } else { mask.effective(reach) };
@@ -242,16 +250,27 @@ impl<'a> Assignment<'a> {
                 }
                 let regions = patch::plan(&mask, size, canvas, cuts_strokes);
                 // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
-                let is_seamless =
-                    keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
-                // Most of what is painted or reached beside a scratch is right, so there the patch fades.
-                let is_solid = is_seamless && mode != FixMode::Restore;
-                let mask = if is_solid { mask.solid() } else { mask };
-                Ok((picture, mask, regions, is_seamless))
+                let may_be_seamless =
+                    is_fill && regions.iter().all(|part| patch::keeps_size(part, canvas));
+                Ok((picture, mask, regions, may_be_seamless))
             })
             .await?;
-        Ok((picture, Self { model, mask, regions, is_seamless }))
+        Ok((picture, Self { model, mask, regions, may_be_seamless }))
     }
+}
+
+/// Returns whether a model has kept what it saw around the hole, up to rounding. A net that has shifted colors there has
+/// shifted them in the hole, too.
+fn keeps_known(crop: &Crop, painted: &[u8]) -> bool {
+    let is_hidden = |at: usize| crop.hidden.as_ref().is_some_and(|hidden| hidden[at]);
+    let pixels = crop.rgb.as_chunks::<3>().0.iter().zip(painted.as_chunks::<3>().0);
+    let known = pixels.enumerate().filter(|(at, _)| !crop.hole[*at] && !is_hidden(*at));
+    let (mut difference, mut samples) = (0, 0);
+    for (_, (old, new)) in known {
+        difference += old.iter().zip(new).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
+        samples += 3;
+    }
+    difference <= KEPT_WITHIN * samples
 }
 
 /// Returns the picture if this part of it passes the safety check.
@@ -307,8 +326,8 @@ struct FixModel<'a> {
     /// The mode in which a painter paints.
     mode: FixMode,
     canvas: Canvas,
-    /// Whether the output equals the input outside the hole, so that no fading or color matching is needed.
-    keeps_known: bool,
+    /// Whether it fills holes: most such models copy what is around the hole, so that no fading or color matching is needed.
+    is_fill: bool,
     kind: Kind,
 }
 
@@ -331,14 +350,14 @@ impl<'a> FixModel<'a> {
             Task::Upscale(_) => {
                 let net = Box::new(Upscaler::new(handle.clone())?);
                 let kind = Kind::Clarifier { net, tile_memory_bytes };
-                Ok(Self { handle, mode, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
+                Ok(Self { handle, mode, canvas: CLARIFY_CANVAS, is_fill: false, kind })
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
                     ToolError::Model(format!("{} cannot paint", handle.identity()))
                 })?;
-                let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
-                Ok(Self { handle, mode, canvas, keeps_known, kind: Kind::Painter })
+                let is_fill = matches!(task, Task::Exemplar(_) | Task::Fill(_));
+                Ok(Self { handle, mode, canvas, is_fill, kind: Kind::Painter })
             }
         }
     }

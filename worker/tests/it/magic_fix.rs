@@ -23,6 +23,7 @@ use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::contracts::altered;
 use crate::process::Services;
 use crate::{copy, load, repository};
 
@@ -311,6 +312,18 @@ async fn fill_nets_work_with_every_element_type() {
         let before = image::load_from_memory(&input).expect("read").to_rgba8();
         assert_eq!(after.get_pixel(0, 0), before.get_pixel(0, 0));
     }
+}
+
+#[tokio::test]
+async fn a_fill_that_shifts_colors_leaves_no_edge() {
+    // It returns everything brighter by a sixth: 128 becomes 148, in the hole and around it.
+    let (_dir, folder) = altered("fill-bytes", &[("output_white = 255", "output_white = 220")]);
+    let models = only(load(&folder).await.expect("it loads"));
+    let input = png(image::RgbImage::from_pixel(90, 70, image::Rgb([128; 3])));
+    let made = fix(input, disc(90, 70, 14), "remove it", &models).await.expect("it is fixed");
+    let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
+    let most = after.iter().map(|sample| sample.abs_diff(128)).max();
+    assert!(most <= Some(2), "the patch is off by {most:?} levels");
 }
 
 #[tokio::test]
