@@ -46,7 +46,7 @@ enum Task {
     User(user::Show),
     /// Add credits to an account, or take some away.
     Grant(grant::Grant),
-    /// Keep the accounts when the identity provider gets another URL. Run it while the API is stopped.
+    /// Keep the accounts when the URL of the identity provider changes. Run it while the API is stopped.
     Issuer(issuer::Issuer),
     /// List failed jobs, retry one, or end one.
     #[command(subcommand)]
@@ -61,8 +61,7 @@ enum Task {
     /// Make or check the key of Content Credentials.
     #[command(subcommand)]
     Credentials(credentials::Task),
-    /// Delete again what people had deleted before a restore brought it back, and change their webhooks again. Run it before
-    /// you start the API.
+    /// After a restore, repeat people's deletions and changes of webhooks since the backup. Run it before you start the API.
     Deletions(deletions::Deletions),
     /// List the objects in the bucket, or copy them to or from a folder.
     Objects(Box<objects::Objects>),

@@ -36,11 +36,11 @@ pub struct ApiConfig {
     /// Folder of the built page, which the API serves.
     #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
     pub ui_dir: PathBuf,
-    /// Secret that signs image URLs and hashes visitors' IP addresses: any long random text, the same on
-    /// every API instance. Changing it invalidates the URLs handed out so far.
+    /// Secret that signs image URLs and hashes visitors' IP addresses: any long random text, the same in
+    /// every API process. Changing it invalidates the URLs issued so far.
     #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
     pub url_secret: Secret,
-    /// Proxies whose `X-Forwarded-For` header is trusted: addresses (10.0.0.7) or networks (10.0.0.0/24),
+    /// Proxies whose `X-Forwarded-For` header is trusted: IP addresses (10.0.0.7) or networks (10.0.0.0/24),
     /// separated by commas.
     #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
@@ -86,7 +86,7 @@ fn count() -> RangedU64ValueParser<usize> {
 fn issuer(text: &str) -> Result<String, String> {
     let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
     text.parse().ok().filter(is_web).map(|_| text.to_owned()).ok_or_else(|| {
-        "expected the address of the issuer (https://login.example.com/realms/retouch)".to_owned()
+        "expected the URL of the issuer (https://login.example.com/realms/retouch)".to_owned()
     })
 }
 
@@ -112,7 +112,7 @@ pub struct SiteConfig {
     /// Review service whose rating the landing page shows.
     #[arg(long, env = "RETOUCH_RATING_SERVICE", requires = "rating_url")]
     pub rating_service: Option<String>,
-    /// Address of the rating, a page made to be shown in a frame.
+    /// URL of the rating, a page made to be shown in a frame.
     #[arg(long, env = "RETOUCH_RATING_URL", requires = "rating_service")]
     pub rating_url: Option<Url>,
     /// Height of that frame, in pixels.
@@ -154,7 +154,7 @@ pub struct IdentityConfig {
     /// How to sign out: as the standard says, or as Cognito does.
     #[arg(long, env, value_enum, default_value = "end-session")]
     pub oidc_logout_style: LogoutStyle,
-    /// Sign-out address, if not the one from discovery. Required for Cognito.
+    /// Sign-out URL, if not the one from discovery. Required for Cognito.
     #[arg(long, env)]
     pub oidc_logout_endpoint: Option<Url>,
 }
@@ -175,7 +175,7 @@ pub enum LogoutStyle {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Payments")]
 pub struct PaymentsConfig {
-    /// Address at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
+    /// URL at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
     /// accepts requests for its host only.
     #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
@@ -186,7 +186,7 @@ pub struct PaymentsConfig {
     /// it, give both, separated by a comma.
     #[arg(long, env, hide_env_values = true)]
     pub stripe_webhook_secret: Option<Secret>,
-    /// Address of a Stripe stand-in. Leave empty for Stripe itself.
+    /// URL of a Stripe stand-in. Leave empty for Stripe itself.
     #[arg(long, env)]
     pub stripe_api_url: Option<Url>,
 }
@@ -243,8 +243,8 @@ pub struct LimitsConfig {
     /// Runs per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,
-    /// Uploads per minute and user, in browsers and programs together. As many selections, and a sixth as many samples, are
-    /// allowed besides.
+    /// Uploads per minute and user, in browsers and programs together. Selections and renders of results have
+    /// separate limits of the same size, samples one of a sixth.
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.
@@ -275,11 +275,11 @@ pub struct LimitsConfig {
     /// charge. 0 only joins runs that have not ended.
     #[arg(long, env = "RETOUCH_REPEAT_WINDOW_SECS", default_value_t = 600)]
     pub repeat_window_secs: u64,
-    /// Memory for decoding and rendering images, in MiB. By default, what the container's memory leaves beside
-    /// uploads. An image that takes more is rejected.
+    /// Memory for decoding and rendering pictures, in MiB. By default, what the container's memory leaves beside
+    /// uploads. A picture that takes more is rejected.
     #[arg(long, env = "RETOUCH_DECODE_MEMORY_MIB", value_parser = value_parser!(u32).range(1..=1_048_576))]
     pub decode_memory_mib: Option<u32>,
-    /// Threads that decode and render images. By default, one per CPU of the container.
+    /// Threads that decode and render pictures. By default, one per CPU of the container.
     #[arg(long, env = "RETOUCH_DECODE_THREADS", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub decode_threads: Option<usize>,
     /// Seconds that an image waits for that memory before the API answers 503.

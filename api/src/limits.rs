@@ -1,4 +1,4 @@
-//! What bounds the work that callers can cause: memory and threads, connections and uploads, runs per hour.
+//! Limits the work that callers can cause: memory and threads, connections and uploads, runs per hour.
 
 pub mod container;
 pub mod decode_budget;

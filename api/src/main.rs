@@ -41,9 +41,9 @@ enum Command {
     Openapi,
     /// Manage accounts and jobs, and audit the books.
     Admin(Box<Admin>),
-    /// Check that a running API answers (for containers, whose image has no curl).
+    /// Check that a running API answers, for the health checks of containers.
     Healthcheck {
-        /// The address that the API listens on.
+        /// The address and port that the API listens on.
         #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
         listen: SocketAddr,
     },

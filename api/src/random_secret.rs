@@ -1,4 +1,4 @@
-//! Secrets that nobody can guess.
+//! Random secrets.
 
 use anyhow::Context;
 

@@ -1,4 +1,4 @@
-//! Values that are computed once in a while, however often anybody asks.
+//! A cache for a value that is expensive to compute: however often it is requested, it is computed once per interval.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Signed URLs of images: they work without a token for a limited time, so that `<img>` can load them.
+//! Signed URLs of pictures: they work without a token for a limited time, so that `<img>` can load them.
 
 use chrono::{DateTime, Duration, DurationRound, Utc};
 use hmac::{Hmac, Mac};

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::tier::Tier;
 use crate::tool::ToolName;
 
-/// A tool and a tier. Each class has its own stream in Redis and its own binding in `models/tools.toml`.
+/// A tool and a tier. Each class has its own stream in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobClass {
     /// The tier; the first field, so that classes sort by urgency.

@@ -1,4 +1,4 @@
-//! The session-level advisory locks: each lets one process at a time do something.
+//! The advisory locks of Postgres sessions. Each ensures that one process at a time does a certain task.
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockGuard, PgAdvisoryLockKey};

@@ -1,4 +1,4 @@
-//! Rechecking the invariants: balances, holds, debits, orders, and the objects behind the rows.
+//! Checks the invariants: balances, holds, debits, orders, and the objects behind the rows.
 //!
 //! The database's constraints enforce most of them. An audit covers what constraints cannot express, and is
 //! evidence for operators. It walks through the tables in pages, so that none of its statements takes long. Each

@@ -1,4 +1,4 @@
-//! Errors in one line.
+//! Formats an error with its causes in one line.
 
 use std::error::Error;
 

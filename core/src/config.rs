@@ -57,7 +57,7 @@ pub struct StorageConfig {
     pub s3_public_endpoint: Option<String>,
 }
 
-/// A text that must not appear in logs, such as a key, or an address with a password.
+/// A text that must not appear in logs, such as a key, or a URL with a password.
 #[derive(Clone)]
 pub struct Secret(String);
 

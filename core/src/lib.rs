@@ -1,5 +1,5 @@
-//! The state that the API and the workers of Retouch share: the life of a job, the ledger, orders, the queue, the
-//! storage and the configuration. No HTTP, no pixels, no models.
+//! What the API and the workers of Retouch share: the life of a job, the ledger, orders, the queue, storage and
+//! configuration. Knows no HTTP, no pixels and no models.
 //!
 //! `docs/architecture.md` has the glossary.
 

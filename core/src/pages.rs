@@ -1,4 +1,4 @@
-//! Walking through a large table in pages of ids, so that no statement reads all of it.
+//! Iterates over a large table in pages of ids, so that no statement reads all of it.
 
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;

@@ -1,5 +1,5 @@
-//! Finds the rows that the restore of a backup brought back: accounts, images, results, API keys and webhooks that
-//! people had deleted, and webhooks as they were before a change. The database from before the restore has the record.
+//! Finds what a restore has undone: accounts, images, results, API keys and webhooks that people had deleted since the
+//! backup, and changes of webhooks. Compares with the database from before the restore.
 
 use std::collections::{HashMap, HashSet};
 

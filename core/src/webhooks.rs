@@ -1,4 +1,4 @@
-//! Webhooks: addresses that receive the events of an account, and the deliveries to them.
+//! Webhooks: URLs that receive the events of an account, and the deliveries to them.
 //!
 //! ```text
 //!            event              2xx

@@ -2,7 +2,7 @@
 //! without a limit and an overflow ends the process; memory, because a map of three bytes becomes hundreds; and time,
 //! because it looks up every assertion among all references.
 //!
-//! The bounds are far from any honest store, and hold wherever in the store the library finds the boxes.
+//! The bounds are far above what any legitimate store needs, and hold wherever in the store the library finds the boxes.
 
 /// Maximum size of a store, in bytes.
 const MAX_STORE_BYTES: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! Keeps a panic in a parser of untrusted bytes from ending the process.
+//! Catches panics in parsers of untrusted bytes, which would end the process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,7 @@
 //! Marks a PNG while it streams by. Only its first bytes are held in memory.
 //!
-//! The manifest is near the start of the file and contains a hash of everything else, so it is known last. Its size is
-//! known first: [`PngSeal::finish`] returns exactly the bytes that belong at [`INSERT_AT`], and the caller that stores
+//! The manifest is near the start of the file but contains a hash of everything else, so it is known last. Its size is
+//! known in advance: [`PngSeal::finish`] returns exactly the bytes that belong at [`INSERT_AT`], and the caller that stores
 //! the file holds back its head until then.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Starts decoders, and ends them in time.
+//! Starts decoder processes, and ends them when their time is up.
 
 use std::ffi::OsStr;
 use std::io;

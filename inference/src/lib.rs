@@ -4,7 +4,7 @@
 //! tool and tier. A [`session`] runs one ONNX graph, a [`painter`] repaints a crop, and [`diffusion`] holds the
 //! text-guided pipelines. The [`registry`] loads, checks and swaps models while workers run.
 //!
-//! The crate knows pixels and tensors. It knows no job, database, queue or storage.
+//! The crate knows pixels and tensors, but no jobs, database, queue or storage.
 
 pub mod bindings;
 pub mod device;

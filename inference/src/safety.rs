@@ -1,4 +1,4 @@
-//! The safety net: a net that estimates how probably a picture is unsafe to show.
+//! The safety model: a net that estimates the probability that a picture is unsafe to show.
 
 use ndarray::Array4;
 

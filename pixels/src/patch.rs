@@ -1,5 +1,5 @@
-//! Crop and stitch: cuts out the surroundings of a mask at the size that a model works at, and puts the model's output
-//! back inside the effective mask. No other sample of the picture changes.
+//! Crop and stitch: cuts out the surroundings of a mask at the model's working size, and puts the model's output back
+//! inside the effective mask. No other sample of the picture changes.
 //!
 //! The crop gives the model enough context; at the picture's border it is shifted, not shrunk. Models shift colors.
 //! On the ring of pixels just outside the effective mask the output should equal the input, so each channel's mean

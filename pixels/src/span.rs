@@ -1,4 +1,4 @@
-//! Finds the part of a row that is not transparent. Much of a cutout is, and costs nothing where it is left out.
+//! Finds the part of a row that is not transparent. Much of a cutout is transparent, and skipping it costs nothing.
 
 use std::ops::Range;
 

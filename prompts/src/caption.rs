@@ -1,4 +1,4 @@
-//! The caption in a prompt, for models that follow captions. They are English.
+//! The English caption in a prompt, for models that follow captions instead of instructions.
 
 use super::languages::{ENGLISH, is_english_removal};
 use super::text::{CLAUSE_ENDS, leading, words_of};

@@ -23,7 +23,7 @@ struct Cli {
 enum Command {
     /// Run jobs until SIGTERM or Ctrl-C.
     Serve(Box<serve::Serve>),
-    /// Run a tool on a file, without any server.
+    /// Run a tool on files, without any server.
     #[command(subcommand)]
     Run(Box<tools::Run>),
     /// Check and verify models.

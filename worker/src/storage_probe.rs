@@ -1,4 +1,4 @@
-//! Watches the object store. While it is unavailable, or the bucket does not belong to the database, this worker claims no
+//! Probes the object store. While it is unavailable, or the bucket does not belong to the database, this worker claims no
 //! jobs: they would only fail, and another worker may still reach the right bucket.
 
 use std::sync::Arc;

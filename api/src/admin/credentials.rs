@@ -28,8 +28,8 @@ const PUBLIC: u32 = 0o644;
 
 #[derive(Debug, Subcommand)]
 pub enum Task {
-    /// Make a private authority, and a certificate that signs. Viewers show its signatures as valid, but of an
-    /// unknown signer; for a certificate that they know, ask one of the authorities on the C2PA's trust list.
+    /// Create a private authority, and a certificate to sign with. Viewers show its signatures as valid, but from an
+    /// unknown signer; for a certificate that they trust, ask one of the authorities on the C2PA trust list.
     Init {
         /// The folder to make: chain.pem and key.pem sign, authority.pem and authority-key.pem renew them.
         #[arg(long, default_value = "content-credentials", value_name = "FOLDER")]
@@ -48,7 +48,7 @@ pub enum Task {
         #[arg(long, env = "RETOUCH_OPERATOR_NAME", default_value = "Retouch")]
         organization: String,
     },
-    /// Try the configured key out, and show when its certificate expires.
+    /// Test the configured key, and show when its certificate expires.
     Check(Box<CredentialsConfig>),
 }
 

@@ -1,4 +1,4 @@
-//! `admin deletions`: deletes again what people had deleted before a restore, and repeats their changes of webhooks.
+//! `admin deletions`: after a restore, repeats people's deletions and changes of webhooks since the backup.
 
 use anyhow::{Context, ensure};
 use clap::Args;

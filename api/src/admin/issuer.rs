@@ -1,4 +1,4 @@
-//! `admin issuer`: keeps the accounts when the identity provider gets another URL.
+//! `admin issuer`: keeps the accounts when the URL of the identity provider changes.
 
 use anyhow::{Context, ensure};
 use clap::Args;

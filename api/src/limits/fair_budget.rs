@@ -1,4 +1,4 @@
-//! Shares scarce resources, such as upload memory and connections, fairly among client addresses or users.
+//! Shares scarce resources, such as upload memory and connections, fairly among client IP addresses or users.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! Files that keep their reservation until they are sent.
+//! Files that hold their memory reservation until they are sent.
 
 use bytes::Bytes;
 

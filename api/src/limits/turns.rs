@@ -1,5 +1,5 @@
-//! Turns for what all callers queue for, such as memory for pictures, so that no caller fills the queue, or keeps all of
-//! the memory by reading slowly.
+//! Limits how much each caller may have in a shared queue, such as that for picture memory, so that no caller fills the
+//! queue, or occupies all of the memory by reading slowly.
 
 use std::collections::HashMap;
 use std::hash::Hash;

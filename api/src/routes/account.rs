@@ -1,4 +1,4 @@
-//! `/api/user`: starting again, deleting and exporting an account.
+//! `/api/user`: starts a new account after a deletion; deletes and exports an account.
 
 use axum::body::Body;
 use axum::extract::State;

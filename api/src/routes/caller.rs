@@ -1,4 +1,4 @@
-//! Extractors for the caller: users, by token or API key, and the client's address.
+//! Extractors for the caller: users, by token or API key, and the client's IP address.
 
 use std::net::{IpAddr, SocketAddr};
 

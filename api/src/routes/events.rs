@@ -35,7 +35,7 @@ pub(super) const MAX_AGE: Duration = Duration::from_mins(15);
 
 /// Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
 /// `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
-/// minutes; connect again. An account can have 50 streams, including streams of single jobs.
+/// minutes; connect again. An account can have 50 streams at each API process, including streams of single jobs.
 #[utoipa::path(get, path = "/api/events", tag = "jobs",
     responses((status = 200, content_type = "text/event-stream", body = AccountEvent), (status = 401, body = Problem),
         (status = 429, body = Problem)),

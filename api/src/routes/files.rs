@@ -1,4 +1,4 @@
-//! `/api/files`: images at signed URLs on this origin, streamed from the object store.
+//! `/api/files`: pictures at signed URLs on this origin, streamed from the object store.
 
 use axum::body::Body;
 use axum::extract::State;

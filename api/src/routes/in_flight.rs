@@ -1,4 +1,4 @@
-//! Limits the requests in flight of each client address, which are what takes the connections of a proxy.
+//! Limits the requests in flight per client IP address: behind a proxy, these are what uses up connections.
 
 use std::pin::Pin;
 use std::sync::Arc;

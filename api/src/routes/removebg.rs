@@ -1,4 +1,4 @@
-//! `/v1.0`: the wire format of remove.bg, so that its clients work here with another address and key.
+//! `/v1.0`: the wire format of remove.bg, so that its clients work here with another base URL and key.
 //!
 //! Parameters that we do not support are rejected by name, never ignored. The API fetches no URLs.
 

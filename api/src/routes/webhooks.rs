@@ -1,4 +1,4 @@
-//! `/api/webhooks`: addresses that receive events about the caller's runs and credits.
+//! `/api/webhooks`: URLs that receive events about the caller's runs and credits.
 //!
 //! Managing them requires a token: a webhook outlives the API key of a program. Programs may read
 //! webhooks, test them, and send deliveries again.

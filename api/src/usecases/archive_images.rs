@@ -1,5 +1,5 @@
-//! Archives of images and results: a ZIP that is written while it is sent, one object after the other, so that it needs
-//! memory for one chunk.
+//! Archives of images and results: a ZIP that is streamed one object after the other, so that it needs memory for only
+//! one chunk.
 
 mod names;
 mod zip;

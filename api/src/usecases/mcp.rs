@@ -1,7 +1,7 @@
 //! Runs a tool for an MCP client, which names its picture or sends a small one along.
 //!
 //! Such clients give up after a while, and models call a tool again when they got no answer. So, as for
-//! [`super::removebg`], the idempotency key is made of the content of the call, and a run whose client has gone is
+//! [`super::removebg`], the idempotency key is derived from the content of the call, and a run whose client has gone is
 //! canceled. A picture that is sent along is stored as a program's: it and its results expire after an hour.
 
 use bytes::Bytes;

@@ -1,7 +1,7 @@
-//! The addresses that webhooks may call: public ones over HTTPS, and the exceptions that the operator allows.
+//! The IP addresses that webhooks may call: public ones over HTTPS, and the exceptions that the operator allows.
 //!
-//! Users choose the addresses, and names can resolve to something else at any time. So each call resolves the name,
-//! checks every address it has, and connects to exactly those.
+//! Users choose the URLs, and a name can resolve to something else at any time. So each call resolves the name, checks
+//! every IP address that it has, and connects to exactly those.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

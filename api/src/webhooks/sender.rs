@@ -1,4 +1,4 @@
-//! Sends deliveries. Every API process does; `retouch_core::webhooks` makes sure that they share the work.
+//! Sends deliveries, in every API process; `retouch_core::webhooks` makes sure that they share the work.
 
 use std::collections::HashMap;
 use std::error::Error;

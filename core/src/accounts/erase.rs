@@ -1,4 +1,4 @@
-//! Erasing what a deleted account leaves, in batches: pictures, results, jobs and prompts.
+//! Erases what a deleted account leaves behind, in batches: pictures, results, jobs and prompts.
 //!
 //! The deletion itself puts the account on a list. Erasing a batch locks the account's entry there, so batches of one
 //! account never run at the same time; the last batch removes the entry. If the process dies, the entry stays, and the

@@ -1,4 +1,4 @@
-//! Keeping the accounts when the identity provider gets another URL.
+//! Moves the accounts to another issuer, when the URL of the identity provider changes.
 
 use sqlx::PgPool;
 

@@ -1,4 +1,4 @@
-//! Looking up accounts.
+//! Finds accounts.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

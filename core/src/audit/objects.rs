@@ -1,4 +1,4 @@
-//! Comparing the bucket with the rows.
+//! Compares the bucket with the rows.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;

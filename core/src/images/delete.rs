@@ -1,4 +1,4 @@
-//! Deleting images: with their results, jobs and objects.
+//! Deletes images, with their results, jobs and objects.
 
 use sqlx::{PgConnection, PgPool};
 

@@ -1,4 +1,4 @@
-//! How much an account stores, and how much it may store.
+//! The storage that an account uses, and its quota.
 
 use sqlx::PgExecutor;
 

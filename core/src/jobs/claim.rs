@@ -12,7 +12,7 @@
 //!
 //! # Suspects
 //!
-//! A *suspect* is a job whose worker vanished, or lost its device, while it ran (`losses > 0`). Its picture may kill the
+//! A *suspect* is a job whose worker vanished or lost its device while running it (`losses > 0`). Its picture may kill the
 //! process that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
 //! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. An unpaid suspect waits for an idle
 //! worker, and after [`UNPAID_PATIENCE`] only for paid work. In the whole fleet one worker at a time has the right to run

@@ -1,4 +1,4 @@
-//! How long jobs still need.
+//! Estimates the time that jobs still need.
 
 use std::collections::{HashMap, HashSet};
 

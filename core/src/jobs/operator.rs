@@ -1,4 +1,4 @@
-//! Operator actions on jobs: list them, retry one, end one.
+//! What operators do with jobs: list failed ones, retry them, end them.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long runs typically take, for people who have not started one.
+//! Typical durations of runs, for people who have not started one yet.
 
 use sqlx::PgPool;
 

@@ -415,7 +415,7 @@ async fn take_waiting(
     read.collect::<Result<_, _>>().map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
-/// Returns up to `limit` checkout pages to poll the provider about, because no message has arrived for a while.
+/// Returns up to `limit` checkout sessions to poll the provider about, because no message has arrived for a while.
 /// Each goes to one caller only, and again after an interval that grows with the order's age, for 90 days: no payment takes
 /// longer to succeed or fail.
 pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String>> {

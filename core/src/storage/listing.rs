@@ -1,4 +1,4 @@
-//! Listing the bucket, and finding the objects that no row refers to.
+//! Lists the bucket, and finds the objects that no row refers to.
 //!
 //! An orphan stays an orphan: an uploaded image's row is written only while its keys are announced, a result's row
 //! only while its job runs, and the row of an image that shares a result's objects only while the result's row is

@@ -1,4 +1,4 @@
-//! Deleting old deliveries and old secrets.
+//! Deletes old deliveries and old secrets.
 
 use sqlx::PgPool;
 use uuid::Uuid;

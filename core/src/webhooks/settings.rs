@@ -1,4 +1,4 @@
-//! Copies what owners decided about their webhooks from a database that a restore replaced.
+//! Copies the settings of webhooks from the database that a restore replaced.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A model to find out whether a device computes.
+//! A tiny model that tests whether a device can compute.
 
 use super::graph::{FLOAT, Graph, Model, Node, Port};
 

@@ -1,4 +1,4 @@
-//! The routing table: which model meets which demand.
+//! The routing table: which model serves which demand.
 
 use std::sync::Arc;
 

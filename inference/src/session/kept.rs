@@ -1,4 +1,4 @@
-//! The parts common to all nets with kept tensors: memory on both sides, CUDA graphs, the number of shapes, and the
+//! The common parts of all nets with kept tensors: memory on both sides, CUDA graphs, the number of shapes, and the
 //! comparison with an unbound run.
 
 use ndarray::{Array, Array1, Dimension};

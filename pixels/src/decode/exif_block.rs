@@ -1,4 +1,4 @@
-//! What precedes the block of an EXIF segment.
+//! The prefix of the block in an EXIF segment.
 
 /// The prefix of the block in a JPEG, and by mistake in other files.
 pub(crate) const PREFIX: &[u8] = b"Exif\0\0";

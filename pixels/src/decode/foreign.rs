@@ -1,4 +1,4 @@
-//! Files that people take for pictures and that are not accepted, by name, with what to do about it.
+//! Recognizes formats that people upload as pictures but that are not accepted, and says what to do instead.
 
 use std::fmt;
 

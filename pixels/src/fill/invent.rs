@@ -1,5 +1,5 @@
-//! Invents colors for transparent pixels. The fill compares the hole with its surroundings, so these colors must show
-//! nothing that is not visible: they continue the visible colors smoothly.
+//! Invents colors for transparent pixels. The fill compares the hole with its surroundings, so these colors must not reveal
+//! anything hidden: they continue the visible colors smoothly.
 
 use super::level::{Level, Pixel};
 use super::settings::Settings;

@@ -1,4 +1,4 @@
-//! Things that stand alone in a picture with transparency.
+//! Isolated objects in a picture with transparency.
 
 use super::{Area, EffectiveMask, connected_component};
 use crate::Picture;

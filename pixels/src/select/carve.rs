@@ -1,4 +1,4 @@
-//! Takes away what negative points mark.
+//! Removes from a selection what negative points mark.
 
 use super::Marks;
 use super::edge::{CLICK, contrast, disc};

@@ -1,4 +1,4 @@
-//! English phrases that are more than a verb at the beginning.
+//! English phrases that need more than a verb at the beginning to recognize.
 
 use super::verb::Verb;
 use super::vocabulary::ENGLISH;

@@ -1,4 +1,4 @@
-//! Looks that a removal has anyway.
+//! Words for how a removal looks anyway, such as *blend* or *like the original*.
 
 use super::verb::Verb;
 use super::vocabulary::LANGUAGES;

@@ -1,4 +1,4 @@
-//! Spanish, French and Portuguese phrases that are more than a verb at the beginning.
+//! Spanish, French and Portuguese phrases that need more than a verb at the beginning to recognize.
 
 use super::verb::Verb;
 use super::vocabulary::{FRENCH, SPANISH};

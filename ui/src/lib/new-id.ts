@@ -1,4 +1,4 @@
-/** Returns a random UUID. `crypto.randomUUID` is missing on plain http addresses. */
+/** Returns a random UUID. `crypto.randomUUID` is missing on plain http origins. */
 export function newId(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,4 +1,4 @@
-/** Returns the path if `address` is a path of this origin, otherwise null: prevents open redirects. */
+/** Returns the path if `address` is a path on this origin, otherwise null: prevents open redirects. */
 export function pathWithin(address: unknown): string | null {
   if (typeof address !== 'string' || !/^\/(?![/\\])/.test(address)) return null;
   try {

@@ -1,4 +1,4 @@
-//! `retouch-worker models`: checks whether a model is right and measures its speed.
+//! `retouch-worker models`: checks models and measures their speed.
 
 use std::fmt;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Who makes a call, and the name under which it can be canceled.
+//! The caller of a tool, and the id by which the call can be canceled.
 
 use std::time::Duration;
 

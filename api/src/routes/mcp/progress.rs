@@ -1,4 +1,4 @@
-//! Tells a client that asked for it how far its call is.
+//! Reports the progress of a call to a client that asked for it.
 
 use std::time::Duration;
 

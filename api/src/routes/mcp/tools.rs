@@ -1,4 +1,4 @@
-//! What clients see of the tools: names, descriptions with prices, and schemas.
+//! The tools as clients see them: names, descriptions with prices, and schemas.
 
 use retouch_catalog::{Factor, FixMode, Tool};
 use retouch_core::credits::price;

@@ -6,7 +6,7 @@ import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import type { PauseCause } from '@/lib/with-retries';
 
-/** Several files for one action of a tool. */
+/** A batch: several files for one action of a tool. */
 export type Batch = {
   /** The user it belongs to: another account may sign in to the same tab. */
   owner: string | null;

@@ -8,7 +8,7 @@ import { plural, t } from '@/lib/translate';
 import { checkoutPath } from './addresses';
 import { isAwaitingMoney } from './get-payment-status';
 
-/** Shown after the payment page, for a completed payment. */
+/** Thanks for a completed payment, on the return from the payment page. */
 export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
   if (payment.order_status === 'failed') return <PaymentFailed payment={payment} />;
   return (

@@ -178,7 +178,7 @@ function CustomColor({ color, isChosen, onColor }: CustomColorProps) {
   );
 }
 
-/** `url` is the address of the picture that is chosen. */
+/** `url` is the object URL of the chosen picture. */
 type CustomPictureProps = { url: string | null; onFile: (file: File) => void };
 
 function CustomPicture({ url, onFile }: CustomPictureProps) {

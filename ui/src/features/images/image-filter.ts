@@ -22,7 +22,7 @@ export const allImages: ImageFilter = { search: '', sort: 'newest' };
 /** The search that this input asks for. The API refuses NUL characters. */
 export const searchOf = (text: string) => text.replaceAll('\0', '').trim().slice(0, MAX_SEARCH_LENGTH);
 
-/** Reads what My Images shows from its address. */
+/** Reads what My Images shows from the URL. */
 export function imageFilterOf(params: URLSearchParams): ImageFilter {
   const sort = params.get('sort') ?? '';
   return {

@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import { useSearchParams } from 'react-router';
 import { allImages, type ImageFilter, imageFilterOf } from './image-filter';
 
-/** What My Images shows. It is part of the address, so that the Back button finds it again. */
+/** What My Images shows. It is part of the URL, so that the Back button finds it again. */
 export function useImageFilter() {
   const [params, setParams] = useSearchParams();
   const filter = useMemo(() => imageFilterOf(params), [params]);

@@ -22,7 +22,7 @@ type WebhookFormProps = {
 
 type Field = 'address' | 'events' | 'threshold';
 
-/** The address and the events of a webhook. */
+/** The URL and the events of a webhook. */
 export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   const problemId = useId();
   const fields = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});

@@ -1,4 +1,4 @@
-//! Checks Postgres, Redis and the object store if their addresses are set.
+//! Checks Postgres, Redis and the object store if their URLs are set.
 
 use std::time::Duration;
 

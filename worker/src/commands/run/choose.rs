@@ -1,4 +1,4 @@
-//! Chooses the model of a run.
+//! Chooses the model for a run.
 
 use anyhow::bail;
 use retouch_catalog::{FixMode, Tier, Tool};

@@ -1,4 +1,4 @@
-//! What keeps this worker from running jobs, or from running them as configured, for its row in the database.
+//! The problems that keep this worker from running jobs, or from running them as configured, for its row in the database.
 
 use std::sync::Arc;
 use std::time::Duration;
