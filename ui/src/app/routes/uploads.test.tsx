@@ -301,3 +301,39 @@ describe('several files on Magic Fix', () => {
     expect(await screen.findByText('Drop images here')).toBeVisible();
   });
 });
+
+describe('an image from the clipboard', () => {
+  const copied = (type: string) => ({
+    clipboardData: { files: [new File(['bytes'], 'copied.png', { type })] },
+  });
+
+  test.each(['/images', '/remove-background'])('is accepted on %s', async (path) => {
+    renderApp(path, { signedIn: true });
+    await screen.findByLabelText('Image file');
+    fireEvent.paste(document.body, copied('image/png'));
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
+  });
+
+  test('is accepted while a control has the focus, except in a text field', async () => {
+    renderApp('/images', { signedIn: true });
+    await screen.findByLabelText('Image file');
+    const control = document.createElement('input');
+    document.body.append(control);
+    fireEvent.paste(control, copied('image/png'));
+    expect(screen.queryByRole('img', { name: 'Preview of copied.png' })).toBeNull();
+    control.type = 'checkbox';
+    fireEvent.paste(control, copied('image/png'));
+    control.remove();
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+  });
+
+  test('is accepted from a visitor; other files are ignored', async () => {
+    renderApp('/upscale');
+    await screen.findByLabelText('Image file');
+    fireEvent.paste(document.body, copied('text/plain'));
+    expect(screen.queryByRole('img', { name: /^Preview/ })).toBeNull();
+    fireEvent.paste(document.body, copied('image/png'));
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+  });
+});
