@@ -10,10 +10,10 @@ mod find;
 mod grant;
 mod issuer;
 mod jobs;
-mod nodes;
 mod objects;
 mod table;
 mod user;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -57,7 +57,8 @@ enum Task {
     /// Audit only the books.
     Books,
     /// Show the workers: their devices, models and problems.
-    Nodes,
+    #[command(alias = "nodes")]
+    Workers,
     /// Make or check the key of Content Credentials.
     #[command(subcommand)]
     Credentials(credentials::Task),
@@ -95,7 +96,7 @@ impl Admin {
             Task::Jobs(task) => task.perform(pool).await,
             Task::Audit(task) => task.perform(pool).await,
             Task::Books => audit::books(pool).await,
-            Task::Nodes => nodes::show(pool).await,
+            Task::Workers => workers::show(pool).await,
             Task::Deletions(task) => task.perform(pool).await,
             Task::Objects(task) => task.perform(pool).await,
             Task::Credentials(task) => task.perform(),

@@ -19,7 +19,8 @@ use super::table::table;
 #[derive(Debug, Subcommand)]
 pub enum Jobs {
     /// List failed jobs, newest first.
-    Dead {
+    #[command(alias = "dead")]
+    Failed {
         /// Only jobs with this failure code, e.g. `worker_crashed`.
         #[arg(long)]
         code: Option<String>,
@@ -32,14 +33,14 @@ pub enum Jobs {
     /// expire.
     Retry {
         /// The failed job.
-        #[arg(required_unless_present = "since", conflicts_with_all = ["since", "failure"])]
+        #[arg(required_unless_present = "since", conflicts_with_all = ["since", "code"])]
         job: Option<JobId>,
         /// Retry the jobs that failed within this time, e.g. `90m` or `2h`.
         #[arg(long, value_parser = duration)]
         since: Option<Duration>,
         /// Of those, only jobs with this failure code, e.g. `storage_unavailable`.
-        #[arg(long, requires = "since")]
-        failure: Option<String>,
+        #[arg(long, alias = "failure", requires = "since")]
+        code: Option<String>,
     },
     /// Make a queued or running job fail. It costs nothing.
     Fail {
@@ -54,10 +55,10 @@ pub enum Jobs {
 impl Jobs {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         match self {
-            Self::Dead { code, limit } => dead(pool, code.as_deref(), *limit).await,
+            Self::Failed { code, limit } => failed(pool, code.as_deref(), *limit).await,
             Self::Retry { job: Some(job), .. } => retry(pool, *job).await,
-            Self::Retry { job: None, since, failure } => {
-                let filter = FailedFilter { code: failure.as_deref(), within: *since };
+            Self::Retry { job: None, since, code } => {
+                let filter = FailedFilter { code: code.as_deref(), within: *since };
                 retry_all(pool, filter).await
             }
             Self::Fail { job, reason } => fail(pool, *job, reason).await,
@@ -65,7 +66,7 @@ impl Jobs {
     }
 }
 
-async fn dead(pool: &PgPool, code: Option<&str>, limit: i64) -> anyhow::Result<Answer> {
+async fn failed(pool: &PgPool, code: Option<&str>, limit: i64) -> anyhow::Result<Answer> {
     let filter = FailedFilter { code, within: None };
     let failed = jobs::failed(pool, filter, Some(limit)).await.context("reading the jobs")?;
     let text = if failed.is_empty() { "No job failed.".into() } else { as_table(&failed) };
@@ -99,7 +100,7 @@ async fn retry_all(pool: &PgPool, filter: FailedFilter<'_>) -> anyhow::Result<An
             |failure: &&Failure| failure.is_of_input() || failure.code == ENDED_BY_OPERATOR;
         let last = job.failure.as_ref().filter(is_final).filter(|_| filter.code.is_none());
         if let Some(Failure { code, .. }) = last {
-            let reason = format!("it failed with {code}; to retry it, add --failure {code}");
+            let reason = format!("it failed with {code}; to retry it, add --code {code}");
             refused.push((job.id, reason));
         }
         last.is_none()

@@ -357,7 +357,7 @@ async fn the_operator_lists_retries_and_ends_jobs(pool: PgPool) {
     app.fail(job, &failure).await;
     let id = job.to_string();
 
-    let dead = admin(&app, &["jobs", "dead"]).await.unwrap();
+    let dead = admin(&app, &["jobs", "failed"]).await.unwrap();
     assert!(dead.text.contains(&id) && dead.text.contains("worker_crashed: The worker crashed."));
     assert_eq!(admin(&app, &["jobs", "dead", "--code", "x"]).await.unwrap().json, json!([]));
     let again = admin(&app, &["jobs", "retry", &id]).await.unwrap().json["job"]["id"].clone();
@@ -416,7 +416,7 @@ async fn many_failed_jobs_are_retried_without_those_that_nobody_needs(pool: PgPo
     assert_eq!(app.balance("ada").await, (20, 10));
     let again = admin(&app, &all).await.unwrap().json;
     assert_eq!((&again["queued"], &again["earlier"]), (&json!([]), &json!(2)));
-    let named = admin(&app, &[&all[..], &["--failure", "ended_by_operator"]].concat()).await;
+    let named = admin(&app, &[&all[..], &["--code", "ended_by_operator"]].concat()).await;
     assert_eq!(named.unwrap().json["queued"].as_array().unwrap().len(), 1);
 }
 
@@ -454,7 +454,7 @@ async fn the_operator_lists_the_workers(pool: PgPool) {
     .execute(&app.pool)
     .await
     .unwrap();
-    let nodes = admin(&app, &["nodes"]).await.unwrap();
+    let nodes = admin(&app, &["workers"]).await.unwrap();
     let states: Vec<_> = nodes.json.as_array().unwrap().iter().map(|node| &node["state"]).collect();
     assert_eq!(states, ["live", "silent", "stopped"]);
     let lines: Vec<_> = nodes.text.lines().collect();

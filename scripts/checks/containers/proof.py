@@ -308,8 +308,8 @@ def another_host_joins(proof):
     until(known, "the API knows it", 60)
     central.compose("stop", "worker")
     summary = proof.all_jobs_finish(proof.begin_load())
-    code, nodes = central.admin("nodes")
-    expect(code == 0 and "the-other-host" in nodes, "`retouch-api admin nodes` lists it", nodes)
+    code, workers = central.admin("workers")
+    expect(code == 0 and "the-other-host" in workers, "`retouch-api admin workers` lists it", workers)
     return summary
 
 

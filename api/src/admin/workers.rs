@@ -1,4 +1,4 @@
-//! `admin nodes`: lists the workers.
+//! `admin workers`: lists the workers.
 
 use anyhow::Context;
 use retouch_core::Clock;
