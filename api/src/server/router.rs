@@ -253,8 +253,12 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
         // Omits the query, which holds the signature of image URLs.
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
-            let span = tracing::info_span!("request", http.method = %request.method(), http.path = request.uri().path());
-            let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
+            let headers = request.headers();
+            let id = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+            let (method, path) = (request.method(), request.uri().path());
+            let span =
+                tracing::info_span!("request", http.method = %method, http.path = path, http.request_id = id);
+            let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
             telemetry::continue_trace(&span, parent);
             span
         }))

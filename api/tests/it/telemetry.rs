@@ -56,12 +56,14 @@ async fn one_trace_covers_the_request_and_the_job(pool: PgPool) {
     let run = format!("{api}/api/rmbg-images/remove-bg-ai?imageId={image}");
 
     let callers_trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let mut request_ids = Vec::new();
     for sent in [None, Some(format!("00-{callers_trace}-00f067aa0ba902b7-01"))] {
         let mut request = services.http.post(&run).bearer_auth(&token);
         if let Some(sent) = &sent {
             request = request.header("traceparent", sent);
         }
         let answer = request.send().await.unwrap();
+        request_ids.push(answer.headers()["x-request-id"].to_str().unwrap().to_owned());
         assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
         let job: Value = answer.json().await.unwrap();
         assert_eq!(job.as_array().unwrap().len(), 1);
@@ -107,7 +109,9 @@ async fn one_trace_covers_the_request_and_the_job(pool: PgPool) {
         let found = sent.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
         assert!(!found, "{secret} was sent to the collector");
     }
-    assert_keeps_secrets(&api_process.log(), &token);
+    let log = api_process.log();
+    assert!(request_ids.iter().all(|id| log.contains(id)), "{request_ids:?}");
+    assert_keeps_secrets(&log, &token);
     assert_keeps_secrets(&worker_process.log(), &token);
 }
 
