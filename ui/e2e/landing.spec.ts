@@ -22,7 +22,10 @@ async function shareOf(slider: Locator): Promise<number> {
 }
 
 async function expectPicturesLoaded(page: Page) {
-  for (const picture of await page.getByRole('img').all()) {
+  const pictures = page.getByRole('img');
+  // `all` does not wait for the first one.
+  await expect(pictures).not.toHaveCount(0);
+  for (const picture of await pictures.all()) {
     await picture.scrollIntoViewIfNeeded();
     await expect.poll(() => picture.evaluate((it: HTMLImageElement) => it.naturalWidth)).toBeGreaterThan(0);
   }
