@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test';
 import { expectAccessible } from './accessible';
 import { aPhoto } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { openTool } from './tool';
 
@@ -57,7 +57,8 @@ test.describe('for a user', () => {
   test.use({ viewport: desktop, expectedRefusals: [404, 500] });
 
   test('menus, drawers and dialogs', async ({ page }) => {
-    const email = await signInAsSomeoneNew(page);
+    const email = await startSignedIn(page);
+    await page.goto('/dashboard');
     await button(page, email).click();
     await expect(page.getByRole('menuitem', { name: 'Logout' })).toBeVisible();
     await expectBothThemes(page);
@@ -103,7 +104,7 @@ test.describe('for a user', () => {
   });
 
   test('failures, toasts, and the overlay before the payment page', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await page.route('**/api/checkouts/', (route) => route.fulfill({ status: 500 }));
     await page.goto('/checkouts');
     await expect(page.getByRole('alert').filter({ hasText: 'Failed to load checkouts' })).toBeVisible();

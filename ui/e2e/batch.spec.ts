@@ -4,7 +4,7 @@ import { unzipSync } from 'fflate';
 import { expectAccessible } from './accessible';
 import { checkScreen } from './check-screen';
 import { aPhoto, aPicture } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults } from './tool';
 
@@ -23,7 +23,7 @@ const done = (page: Page, text: string) =>
   expect(page.getByText(text, { exact: true })).toBeVisible({ timeout: 90_000 });
 
 test('a batch of images is upscaled and downloaded as one ZIP file', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   const large = named('large.png', aPicture(1441, 20));
   const files = [named('cat.png'), named('cat.png'), named('dog.png', aPicture(64, 96)), large];
   await choose(page, '/upscale', files, 3);
@@ -58,7 +58,7 @@ test('a batch of images is upscaled and downloaded as one ZIP file', async ({ pa
 
 test('on a phone each file is one row with a thumb-sized Remove button', async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   const name = 'a-long-name-that-no-phone-has-the-room-for.png';
   await choose(page, '/upscale', [named(name), named('b.png')]);
   const remove = page.getByRole('button', { name: `Remove ${name}` });
@@ -71,7 +71,7 @@ test('on a phone each file is one row with a thumb-sized Remove button', async (
 });
 
 test('a reload keeps every file that was sent', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await choose(page, '/remove-background', [named('a.jpg', aPhoto()), named('b.jpg', aPhoto())]);
   await page.getByRole('radio', { name: /^Remove Bg Free/ }).check();
   await expect(page.getByText('2 images, free')).toBeVisible();
@@ -84,7 +84,7 @@ test('a reload keeps every file that was sent', async ({ page }) => {
 });
 
 test('a batch can be canceled and then costs nothing', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   const slow = () => aPicture(640, 640);
   await choose(page, '/upscale', [named('a.png', slow()), named('b.png', slow())]);
   await start(page, 2).click();
@@ -100,7 +100,7 @@ test.describe('refusals', () => {
   test.use({ expectedRefusals: [402] });
 
   test('stops when the credits run out, says so, and keeps the results', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     const names = ['a.png', 'b.png', 'c.png', 'd.png', 'e.png'];
     await choose(
       page,

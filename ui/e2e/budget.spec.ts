@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test';
 import { firstLoad, growth, saveBaseline, total } from './first-load';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { expectResults, freeButton, openTool } from './tool';
 
@@ -37,7 +37,7 @@ test('every page of a visitor stays within its budget', async ({ page }) => {
 test('every page of a user stays within its budget, and only the mask editor loads the drawing library', async ({
   page,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await freeButton(page).click();
   await expectResults(page, 1);

@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test';
 import { expectAccessible } from './accessible';
 import { checkScreen } from './check-screen';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits } from './tool';
 
@@ -60,7 +60,7 @@ test('a new user buys a pack and finds the order', async ({ page }) => {
 });
 
 test('an abandoned payment can be continued later', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await choose(page, 'Most popular');
   await page.getByRole('button', { name: 'Back to the shop' }).click();
   await expect(page).toHaveURL(/\/pricing$/);
@@ -87,7 +87,7 @@ test('an abandoned payment can be continued later', async ({ page }) => {
 });
 
 test('the Back button of the browser leads to a usable pricing page', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await choose(page, 'Cheapest');
   await page.goBack();
   await expect(page).toHaveURL(/\/pricing$/);
@@ -103,7 +103,7 @@ test('a double click creates one order', async ({ page }) => {
   page.on('request', (request) => {
     if (request.url().includes('/create-checkout-session-')) opened.push(request.url());
   });
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.goto('/pricing');
   await page.getByRole('button', { name: 'Choose' }).first().dblclick();
   await expect(payButton(page)).toBeVisible();
@@ -111,7 +111,7 @@ test('a double click creates one order', async ({ page }) => {
 });
 
 test('a delayed payment grants the credits when it arrives', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await choose(page, 'Cheapest');
   const paymentPage = page.url();
   await page.getByRole('button', { name: 'Pay later' }).click();
@@ -128,7 +128,7 @@ test('a delayed payment grants the credits when it arrives', async ({ page }) =>
 });
 
 test('an expired payment shows nothing and redirects to the packs', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await choose(page, 'Cheapest');
   const session = new URL(page.url()).pathname.split('/').at(-1);
   await page.getByRole('button', { name: 'Let it expire' }).click();
@@ -148,7 +148,7 @@ test.describe('refusals', () => {
   test.use({ expectedRefusals: [503] });
 
   test('a payment page that cannot be opened is reported', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await page.goto('/pricing');
     await page.route('**/api/payments/create-checkout-session-*', (route) =>
       route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{}' }),
@@ -167,7 +167,7 @@ test.describe('refusals', () => {
 
   test('a toast stays readable with reduced motion', async ({ page }) => {
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await page.goto('/pricing');
     await page.route('**/api/payments/create-checkout-session-*', (route) => route.fulfill({ status: 503 }));
     await page.getByRole('button', { name: 'Choose' }).first().click();

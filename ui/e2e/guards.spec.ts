@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from '@playwright/test';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, storedToken } from './sign-in';
 import { expect, test } from './test';
 import { credits, openTool, runButton } from './tool';
 
@@ -8,11 +8,6 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { name, 
 const storedSessions = (page: Page) =>
   page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('oidc.user')));
 const storedValues = (page: Page) => page.evaluate(() => JSON.stringify(localStorage));
-const storedToken = (page: Page) =>
-  page.evaluate(() => {
-    const key = Object.keys(localStorage).find((name) => name.startsWith('oidc.user')) ?? '';
-    return String(JSON.parse(localStorage.getItem(key) ?? '{}').access_token);
-  });
 const noteOfSignIn = (page: Page) => page.evaluate(() => localStorage.getItem('retouch-sign-in'));
 
 /** Signs in on the provider's page. The local provider identifies accounts by email. */

@@ -1,6 +1,6 @@
 import { firstLoad, total } from './first-load';
 import { aPicture } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 
 /** The budget of the page in English (budget.spec.ts), and the budget of a catalogue's first texts. */
@@ -107,7 +107,8 @@ test.describe('with a German browser', () => {
 });
 
 test('a user switches in the menu of the account', async ({ page }) => {
-  const email = await signInAsSomeoneNew(page);
+  const email = await startSignedIn(page);
+  await page.goto('/dashboard');
   await page.getByRole('button', { name: email }).click();
   await page.getByRole('menuitemradio', { name: 'Français' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(

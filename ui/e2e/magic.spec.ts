@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expectAccessible } from './accessible';
 import { button, drawWithMouse, type Path, positionOn, prompt, strokes, surface } from './drawing';
 import { aPhoto } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, magicFix, openMagicFix } from './tool';
 
@@ -47,7 +47,7 @@ test('a new user removes an object for 8 credits and downloads the result', { ta
 
 test('a second fix continues from the first, and Undo goes back through both', async ({ page }) => {
   const shown = () => surface(page).locator('img').first().getAttribute('src');
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   const original = await shown();
   await drawWithMouse(page);
@@ -81,7 +81,7 @@ test.describe('refusals', () => {
   test.use({ expectedRefusals: [402, 422] });
 
   test('a prompt that no model can follow costs nothing and is explained', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openMagicFix(page);
     await drawWithMouse(page);
     await prompt(page).fill('a castle in the sky');
@@ -103,7 +103,7 @@ test.describe('refusals', () => {
   });
 
   test('after two runs there are not enough credits for a third', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openMagicFix(page);
     await drawWithMouse(page);
     await prompt(page).fill('remove the object');
@@ -125,7 +125,7 @@ test.describe('refusals', () => {
 });
 
 test('a missing mask and a missing prompt are reported at their fields', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await magicFix(page).click();
   const editor = page.getByRole('region', { name: 'Original' });
@@ -139,7 +139,7 @@ test('a missing mask and a missing prompt are reported at their fields', async (
 });
 
 test("an image's page lists its fixes and deletes them", async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await drawWithMouse(page);
   await prompt(page).fill('remove the object');
@@ -160,7 +160,7 @@ test.describe('with touch on a narrow screen', () => {
   test.use({ viewport: { width: 360, height: 740 }, hasTouch: true });
 
   test('one finger draws, two fingers zoom, and a run works', async ({ page, context }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openMagicFix(page);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(overflow).toBeLessThanOrEqual(0);

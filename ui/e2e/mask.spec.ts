@@ -1,14 +1,14 @@
 import { button, drawWithMouse, exportedMask, positionOn, sendPointer, strokes, surface } from './drawing';
 import { aPicture } from './photo';
 import { pictureOf } from './pixel';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { openMagicFix } from './tool';
 
 test('strokes survive a reload, and can be undone, redone and cleared', { tag: '@firefox' }, async ({
   page,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await drawWithMouse(page);
   const dot = await positionOn(surface(page), 0.5, 0.7);
@@ -31,7 +31,7 @@ test('strokes survive a reload, and can be undone, redone and cleared', { tag: '
 test('a mask is exported as a PNG of the image’s size, and can be imported again', {
   tag: '@firefox',
 }, async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page, aPicture(1200, 700));
   await drawWithMouse(page);
   const mask = await exportedMask(page);
@@ -52,7 +52,7 @@ test('a mask is exported as a PNG of the image’s size, and can be imported aga
 });
 
 test('a pen draws while the hand rests on the screen', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await sendPointer(page, 'pointerdown', 'pen', 51, 0.3, 0.3);
   await sendPointer(page, 'pointerdown', 'touch', 52, 0.8, 0.8);
@@ -65,7 +65,7 @@ test('a pen draws while the hand rests on the screen', async ({ page }) => {
 });
 
 test('a pen that presses harder draws a wider line, also in the mask', async ({ page, context }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page, aPicture(1200, 700));
   const pen = await context.newCDPSession(page);
   const send = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', x: number, force: number) =>
@@ -101,7 +101,7 @@ test('a pen that presses harder draws a wider line, also in the mask', async ({ 
 test('zoom, move and the eraser work with the mouse and the keyboard', { tag: '@firefox' }, async ({
   page,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await drawWithMouse(page);
   const [first] = await strokes(page);
@@ -125,7 +125,7 @@ test('zoom, move and the eraser work with the mouse and the keyboard', { tag: '@
 });
 
 test('nothing that has the focus lies behind the Magic Fix button', { tag: '@firefox' }, async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.setViewportSize({ width: 1280, height: 800 });
   await openMagicFix(page);
   await surface(page).focus();
@@ -142,7 +142,7 @@ test('nothing that has the focus lies behind the Magic Fix button', { tag: '@fir
 });
 
 test('an image of any aspect ratio stays within the window', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.setViewportSize({ width: 360, height: 780 });
   for (const file of [aPicture(1600, 80), aPicture(80, 1600), aPicture(32, 32)]) {
     await openMagicFix(page, file);

@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test';
 import { drawWithMouse, prompt } from './drawing';
 import { aPhoto } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { expectResults, freeButton, freeUpscale, magicFix, openTool, runButton, upscale2 } from './tool';
 
@@ -40,7 +40,7 @@ const clickUpload = (page: Page) => page.getByRole('button', { name: 'Upload', e
 test.use({ expectedRefusals: [500] });
 
 test('messages for a user when a call fails', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   const id = page.url().split('/').at(-1) ?? '';
   await freeButton(page).click();
@@ -103,7 +103,7 @@ test('messages for a user when a call fails', async ({ page }) => {
 });
 
 test('messages of Magic Fix', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await page.goto(page.url().replace('/remove-background/', '/magic/'));
   await magicFix(page).click();
@@ -137,7 +137,7 @@ test('messages for a visitor when a free run fails', async ({ page }) => {
 test('toasts appear at the top right, are reachable with Alt+T, and close after five seconds', async ({
   page,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   // Measured in the page, because Playwright may look late.
   await page.addInitScript(() => {
     new MutationObserver(() => {

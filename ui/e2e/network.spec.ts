@@ -1,11 +1,11 @@
 import { aPhoto } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, startSignedIn } from './sign-in';
 import { expect, test } from './test';
-import { credits, expectResults, openTool, runButton } from './tool';
+import { credits, expectResults, openTool, pickAndOpenTool, runButton } from './tool';
 
 test('a run fails offline with a message, and works when the network is back', async ({ page, context }) => {
-  await signInAsSomeoneNew(page);
-  await openTool(page);
+  await startSignedIn(page);
+  await pickAndOpenTool(page);
   await context.setOffline(true);
   await expect(page.getByText('You are offline')).toBeVisible();
   await runButton(page).click();
@@ -20,8 +20,8 @@ test('a run fails offline with a message, and works when the network is back', a
 });
 
 test('a run continues while the browser is offline', async ({ page, context }) => {
-  await signInAsSomeoneNew(page);
-  await openTool(page);
+  await startSignedIn(page);
+  await pickAndOpenTool(page);
   await runButton(page).click();
   await expect(page.getByRole('progressbar')).toBeVisible();
   await context.setOffline(true);
@@ -33,7 +33,7 @@ test('a run continues while the browser is offline', async ({ page, context }) =
 });
 
 test('a slow upload shows its progress and can be canceled', async ({ page, context }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.goto('/images');
   await page.getByLabel('Image file').setInputFiles(aPhoto());
   const network = await context.newCDPSession(page);

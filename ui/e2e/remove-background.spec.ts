@@ -1,7 +1,7 @@
 import { expectAccessible } from './accessible';
 import { aPhoto, aPicture, expectCutout } from './photo';
 import { pictureOf } from './pixel';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, freeButton, openAgain, openTool, runButton } from './tool';
 
@@ -47,7 +47,7 @@ test('a cutout gets a color or a picture as background, in every format', async 
     return picture.at(...wall);
   };
 
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await freeButton(page).click();
   await expectResults(page, 1);
@@ -85,7 +85,7 @@ test.describe('in a tall window', () => {
       const { width, height } = await boxOf();
       return `${Math.round(width)} × ${Math.round(height)}`;
     };
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openTool(page);
     await freeButton(page).click();
     await expectResults(page, 1);
@@ -115,7 +115,7 @@ test.describe('in a tall window', () => {
 test('in a low window the tools of a touch-up stay beside the picture, and cover nothing else', async ({
   page,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await freeButton(page).click();
   await expectResults(page, 1);
@@ -151,7 +151,7 @@ test('in a low window the tools of a touch-up stay beside the picture, and cover
 });
 
 test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await freeButton(page).click();
   await expectResults(page, 1);
@@ -184,7 +184,7 @@ test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => 
 // Not in Firefox: without a screen, its clipboard holds only text.
 test('an image can be pasted', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-write']);
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.goto('/remove-background');
   await expect(page.getByRole('button', { name: 'Choose files' })).toBeVisible();
   // Browsers copy only PNG.
@@ -204,7 +204,7 @@ test('the grids have three, eight and ten columns', async ({ page }) => {
   const columns = (list: ReturnType<typeof page.getByRole>) =>
     list.evaluate((element) => getComputedStyle(element).gridTemplateColumns.split(' ').length);
   await page.setViewportSize({ width: 1440, height: 900 });
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   const tool = page.url();
   await freeButton(page).click();
@@ -220,7 +220,7 @@ test('the grids have three, eight and ten columns', async ({ page }) => {
 });
 
 test('a reload during a run continues to follow it', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await runButton(page).click();
   await expect(page.getByText('Working on your image')).toBeVisible();
@@ -232,7 +232,7 @@ test('a reload during a run continues to follow it', async ({ page }) => {
 });
 
 test('a canceled run costs nothing, and the next one works', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await runButton(page).click();
   await page.getByRole('button', { name: 'Cancel' }).click();
@@ -246,7 +246,7 @@ test('a canceled run costs nothing, and the next one works', async ({ page }) =>
 
 test('on a narrow screen a run scrolls to the results', async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await freeButton(page).click();
   await expect(page.getByRole('heading', { name: 'Results' })).toBeInViewport();
@@ -255,7 +255,7 @@ test('on a narrow screen a run scrolls to the results', async ({ page }) => {
 });
 
 test('a double click starts one run', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   await runButton(page).dblclick();
   await expectResults(page, 1);
@@ -268,7 +268,7 @@ test.describe('refusals', () => {
   test.use({ expectedRefusals: [402] });
 
   test('a second free run of an image is refused', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openTool(page);
     const other = await openAgain(page);
     await expect(freeButton(other)).toBeEnabled();
@@ -285,7 +285,7 @@ test.describe('refusals', () => {
   });
 
   test('after four runs the credits are used up', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openTool(page);
     const runAgain = page.getByRole('alertdialog').getByRole('button', { name: 'Run again' });
     for (const run of [1, 2, 3, 4]) {

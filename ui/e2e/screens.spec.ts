@@ -4,7 +4,7 @@ import { checkScreen } from './check-screen';
 import { button, drawWithMouse, prompt } from './drawing';
 import { aPhoto } from './photo';
 import { openSettled } from './settled';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { folder, snapshot } from './snapshot';
 import { expect, test } from './test';
 import { expectResults, freeButton, freeUpscale, magicFix, openTool, upscale2 } from './tool';
@@ -43,7 +43,7 @@ test('the screens of a visitor have no overflow and are accessible', async ({ pa
 test('the screens of a user have no overflow and are accessible', async ({ page }) => {
   // Every screen in three widths and two themes: more than a minute on two busy cores.
   test.slow();
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openTool(page);
   const tool = new URL(page.url()).pathname;
   await freeButton(page).click();
@@ -135,7 +135,7 @@ test.describe('pictures of the main screens', () => {
   });
 
   test('of a user', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await page.goto('/images');
     await expect(page.getByText('No images to show')).toBeVisible();
     await snapshot(page, 'images-empty', ['phone', 'desk']);

@@ -2,7 +2,7 @@ import type { Page } from '@playwright/test';
 import { button, drawWithMouse, exportedMask, positionOn, strokes, surface } from './drawing';
 import { aPhoto, wall } from './photo';
 import { pictureOf } from './pixel';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits, openMagicFix } from './tool';
 
@@ -17,7 +17,7 @@ const suit: [number, number] = [256, 307];
 test('a click selects the astronaut, the brush refines it, and nothing is charged', {
   tag: '@firefox',
 }, async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page, aPhoto());
   await page.getByRole('radio', { name: 'Select' }).check({ force: true });
   // The picture is in the middle of the surface and as high as it.

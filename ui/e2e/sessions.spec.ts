@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from '@playwright/test';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
-import { credits, expectResults, openTool, openUpscale, runButton, upscale4 } from './tool';
+import { credits, expectResults, openTool, openUpscale, pickAndOpenTool, runButton, upscale4 } from './tool';
 
 /** Makes the provider take its time to renew a token. Returns the number of renewals so far. */
 async function slowDownRenewals(context: BrowserContext, ms = 1_000): Promise<() => number> {
@@ -97,7 +97,7 @@ test('tabs that wake together renew the token once', async ({ page, context }) =
 test('ten minutes offline past the expiry end no session', async ({ page, context }) => {
   await page.clock.install();
   await signInAsSomeoneNew(page);
-  await openTool(page);
+  await pickAndOpenTool(page);
   const tool = page.url();
   await page.clock.fastForward('00:55:00');
   await context.setOffline(true);

@@ -2,7 +2,7 @@ import type { Page } from '@playwright/test';
 import { positionOn, surface } from './drawing';
 import { aPicture } from './photo';
 import { percentile, scriptPerEvent } from './script-time';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { openMagicFix } from './tool';
 
@@ -47,7 +47,7 @@ async function expectFast(page: Page, what: string, act: () => Promise<void>) {
 }
 
 test(`drawing on ${SIDE} × ${SIDE} pixels keeps up with the pointer`, async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page, aPicture(SIDE, SIDE));
   const layers = surface(page).locator('canvas');
   await expect(layers.first()).toBeVisible();

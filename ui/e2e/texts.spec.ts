@@ -1,5 +1,5 @@
 import { aPicture } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits } from './tool';
 
@@ -8,7 +8,7 @@ import { credits } from './tool';
 test.use({ viewport: { width: 1440, height: 900 } });
 
 test('an image of 6001 pixels is rejected before upload, and reported', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.goto('/images');
   const report = page.waitForRequest((request) => request.url().includes('/api/free/upload'));
   await page.getByLabel('Image file').setInputFiles(aPicture(6001, 8));
@@ -24,7 +24,7 @@ test('an image of 6001 pixels is rejected before upload, and reported', async ({
 });
 
 test('a tooltip is at most 300 pixels wide, and inside the window', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.route('**/api/user/get', async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...(await answer.json()), reserved: 123_456_789 } });

@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test';
 import { expectAccessible } from './accessible';
 import { aPhoto, aPicture, expectUpscaled } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { signInAsSomeoneNew, startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, freeUpscale, openAgain, openUpscale, upscale2, upscale4 } from './tool';
 
@@ -75,7 +75,7 @@ test('a reload during an upscale loses nothing', { tag: '@firefox' }, async ({ p
 });
 
 test('a run that ends while another page is open shows a toast', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openUpscale(page, slowPicture());
   const { pathname } = new URL(page.url());
   await upscale4(page).click();
@@ -93,7 +93,7 @@ test('a run that ends while another page is open shows a toast', async ({ page }
 });
 
 test('two tools process an image at once, and each page lists the other run', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openUpscale(page, slowPicture());
   const upscale = page.url();
   await upscale4(page).click();
@@ -117,7 +117,7 @@ test('two tools process an image at once, and each page lists the other run', as
 });
 
 test('a canceled upscale costs nothing, and the next one works', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openUpscale(page, slowPicture());
   await upscale4(page).click();
   await page.getByRole('button', { name: 'Cancel' }).click();
@@ -131,7 +131,7 @@ test('a canceled upscale costs nothing, and the next one works', async ({ page }
 
 test('an image above the limit is rejected, and a stored one cannot be upscaled', async ({ page }) => {
   const picture = aPicture(1441, 200);
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await page.goto('/upscale');
   await page.getByLabel('Image file').setInputFiles(picture);
   await expect(page.getByText(TOO_BIG)).toBeVisible();
@@ -152,7 +152,7 @@ test('an image above the limit is rejected, and a stored one cannot be upscaled'
 });
 
 test("an image's page lists its upscales and deletes them", async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openUpscale(page);
   const tool = page.url();
   await freeUpscale(page).click();
@@ -177,7 +177,7 @@ test.describe('refusals', () => {
   test.use({ expectedRefusals: [402] });
 
   test('a second free upscale of an image is refused', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openUpscale(page);
     const other = await openAgain(page);
     await expect(freeUpscale(other)).toBeEnabled();
@@ -193,7 +193,7 @@ test.describe('refusals', () => {
   });
 
   test('after three 4X upscales there are not enough credits for a 2X', async ({ page }) => {
-    await signInAsSomeoneNew(page);
+    await startSignedIn(page);
     await openUpscale(page);
     for (const run of [1, 2, 3]) {
       await upscale4(page).click();
@@ -212,7 +212,7 @@ test.describe('refusals', () => {
 });
 
 test('before paying, a detail of a small image shows what the larger model makes of it', async ({ page }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   // On a CPU, the larger model serves only images up to this size.
   await openUpscale(page, aPicture(240, 200));
   await page.getByRole('button', { name: 'Compare a detail' }).click();

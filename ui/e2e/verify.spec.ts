@@ -4,7 +4,7 @@ import { expectAccessible } from './accessible';
 import { checkScreen } from './check-screen';
 import { drawWithMouse, prompt } from './drawing';
 import { aPhoto } from './photo';
-import { signInAsSomeoneNew } from './sign-in';
+import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
 import { expectResults, freeButton, magicFix, openMagicFix } from './tool';
 
@@ -43,7 +43,7 @@ test('a result says how it was made in every format, and copies that were change
   browser,
   baseURL,
 }) => {
-  await signInAsSomeoneNew(page);
+  await startSignedIn(page);
   await openMagicFix(page);
   await drawWithMouse(page);
   await prompt(page).fill('remove the object');
