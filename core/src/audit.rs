@@ -15,7 +15,7 @@ use sqlx::PgPool;
 
 use crate::chores::AUDIT;
 use crate::credits::{self, Discrepancy};
-use crate::pages::{Page, Pages};
+use crate::db::pages::{Page, Pages};
 use crate::{JobId, OrderId, UserId};
 
 pub use objects::{Comparison, objects, objects_in_pages};

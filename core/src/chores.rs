@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgPool;
 
-use crate::advisory_lock::AdvisoryLock;
 use crate::db;
+use crate::db::advisory_lock::AdvisoryLock;
 
 /// A chore, by its name in the database and its lock.
 #[derive(Clone, Copy, Debug)]

@@ -204,7 +204,7 @@ async fn delete_our_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<(
 /// object if a row refers to it. Returns the number of deleted objects.
 ///
 /// # Errors
-/// If the store did not delete some objects: the last reason. These objects are postponed by [`storage::DOOMED_RETRY`],
+/// If the store did not delete some objects: the last reason. [`storage::postpone_doomed`] postpones these objects,
 /// so that they do not hold up the others.
 pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<usize> {
     let (mut deleted, mut failure) = (0, None);

@@ -4,7 +4,6 @@
 //! `docs/architecture.md` has the glossary.
 
 pub mod accounts;
-mod advisory_lock;
 pub mod api_keys;
 mod attempt;
 pub mod audit;
@@ -19,7 +18,6 @@ pub mod images;
 pub mod janitor;
 pub mod jobs;
 pub mod orders;
-mod pages;
 pub mod queue;
 pub mod restored;
 pub mod results;

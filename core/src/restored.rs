@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use retouch_catalog::ToolName;
 use sqlx::PgPool;
 
-use crate::pages::Pages;
+use crate::db::pages::Pages;
 use crate::webhooks::{self, Settings};
 use crate::{ApiKeyId, ImageId, ResultId, UserId, WebhookId};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::pages::Pages;
+use crate::db::pages::Pages;
 use crate::{UserId, chores};
 
 /// Ledger entries that one statement adds up.
