@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{load, magic_fix, read, repository, settings};
+use super::{altered, load, magic_fix, read, repository, settings};
 
 fn folder(name: &str) -> PathBuf {
     repository().join("models/tiny").join(name)
@@ -197,24 +197,6 @@ fn the_command_line_cleans_with_factor_one() {
     fs::write(models.path().join("tools.toml"), format!("{bind}model = \"restore\"\n")).unwrap();
     let (is_done, said) = run(&["--models-dir", models.path().to_str().unwrap()]);
     assert!(is_done && said.contains("model       restore ("), "{said}");
-}
-
-/// A copy of a tiny model whose manifest has each `from` replaced by its `to`.
-pub fn altered(name: &str, changes: &[(&str, &str)]) -> (TempDir, PathBuf) {
-    let dir = TempDir::new().unwrap();
-    let copy = dir.path().join(name);
-    fs::create_dir(&copy).unwrap();
-    for entry in fs::read_dir(folder(name)).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
-    }
-    let mut text = fs::read_to_string(copy.join("model.toml")).unwrap();
-    for (from, to) in changes {
-        assert!(text.contains(from), "the manifest of {name} has no {from:?}");
-        text = text.replace(from, to);
-    }
-    fs::write(copy.join("model.toml"), text).unwrap();
-    (dir, copy)
 }
 
 #[tokio::test]

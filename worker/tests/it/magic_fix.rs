@@ -23,9 +23,8 @@ use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::contracts::altered;
 use crate::process::Services;
-use crate::{copy, load, repository};
+use crate::{altered, copy, load, repository};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 

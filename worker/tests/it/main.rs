@@ -41,6 +41,7 @@ use retouch_inference::manifest::Manifest;
 use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{LoadError, ModelHandle, load_model};
 use retouch_inference::session::{Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings};
+use tempfile::TempDir;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
@@ -58,6 +59,21 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).expect("copied");
         }
     }
+}
+
+/// Returns a copy of a tiny model, in a folder to keep alive, whose manifest has each `from` replaced by its `to`.
+fn altered(name: &str, changes: &[(&str, &str)]) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path().join(name);
+    copy(&repository().join("models/tiny").join(name), &folder);
+    let manifest = folder.join("model.toml");
+    let mut text = fs::read_to_string(&manifest).expect("read");
+    for (from, to) in changes {
+        assert!(text.contains(from), "the manifest of {name} has no {from:?}");
+        text = text.replace(from, to);
+    }
+    fs::write(&manifest, text).expect("written");
+    (dir, folder)
 }
 
 /// Reads a file in `worker/tests`.

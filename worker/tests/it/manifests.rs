@@ -9,31 +9,9 @@ use retouch_inference::bindings::{Bindings, Demand};
 use retouch_inference::device::Device;
 use retouch_inference::manifest::Manifest;
 use retouch_inference::registry::Registry;
-use tempfile::TempDir;
 
-use super::{load, repository, runtime, tiny};
+use super::{altered, load, repository, runtime, tiny};
 use crate::onnx::Model;
-
-/// A copy of the tiny segmentation model whose manifest has `from` replaced by `to`.
-fn altered(from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
-    altered_model("segment", from, to)
-}
-
-fn altered_model(name: &str, from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
-    let dir = tempfile::tempdir().expect("a folder");
-    let folder = dir.path().join(name);
-    fs::create_dir(&folder).expect("a folder");
-    let model = repository().join("models/tiny").join(name);
-    for entry in fs::read_dir(model).expect("it can be read") {
-        let entry = entry.expect("it can be read");
-        fs::copy(entry.path(), folder.join(entry.file_name())).expect("it copies");
-    }
-    let manifest = folder.join("model.toml");
-    let text = fs::read_to_string(&manifest).expect("it can be read");
-    assert!(text.contains(from), "the manifest has no {from:?}");
-    fs::write(&manifest, text.replace(from, to)).expect("it is written");
-    (dir, folder)
-}
 
 async fn refusal(folder: &Path) -> String {
     load(folder).await.expect_err("the model is refused").to_string()
@@ -124,7 +102,7 @@ fn invalid_fields_are_named() {
             "the fields of every task are `name`",
         ),
     ] {
-        let (_dir, folder) = altered(from, to);
+        let (_dir, folder) = altered("segment", &[(from, to)]);
         let error = Manifest::read(&folder).expect_err(to).to_string();
         assert!(error.contains(reason), "{to}: {error}");
     }
@@ -242,7 +220,7 @@ async fn a_model_that_differs_from_its_manifest_is_refused() {
             "golden: golden.png: it must be the alpha as a gray picture, not a cutout",
         ),
     ] {
-        let (_dir, folder) = altered(from, to);
+        let (_dir, folder) = altered("segment", &[(from, to)]);
         let error = refusal(&folder).await;
         assert!(error.contains(reason), "{to}: {error}");
     }
@@ -256,7 +234,7 @@ async fn a_safety_net_of_another_element_type_is_refused() {
         ("u8", "the net gets the samples as they are: set input.mean = [0, 0, 0]"),
     ] {
         let to = format!("{order}\nelement = \"{element}\"");
-        let (_dir, folder) = altered_model("safety", order, &to);
+        let (_dir, folder) = altered("safety", &[(order, &to)]);
         let reason = refusal(&folder).await;
         assert!(reason.contains(expected), "{element}: {reason}");
     }
@@ -269,7 +247,7 @@ async fn the_message_about_a_missing_file_says_how_to_get_it() {
         (source, "is missing; fetch it with `scripts/models fetch segment`"),
         ("[input]", "is missing; put the file there"),
     ] {
-        let (_dir, folder) = altered("[input]", to);
+        let (_dir, folder) = altered("segment", &[("[input]", to)]);
         fs::remove_file(folder.join("segment.onnx")).expect("it existed");
         let error = refusal(&folder).await;
         assert!(error.contains(advice), "{advice}: {error}");
@@ -278,7 +256,7 @@ async fn the_message_about_a_missing_file_says_how_to_get_it() {
 
 #[tokio::test]
 async fn a_file_that_is_not_a_model_is_refused() {
-    let (_dir, folder) = altered("task", "task");
+    let (_dir, folder) = altered("segment", &[]);
     let manifest = fs::read_to_string(folder.join("model.toml")).expect("it can be read");
     let wrong = "08".repeat(266);
     let digest = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(&wrong));

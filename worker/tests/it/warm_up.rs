@@ -9,7 +9,7 @@ use retouch_inference::onnx::graph::{FLOAT, Graph, Model, Node, Port};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::contracts::altered;
+use super::altered;
 use super::load;
 
 async fn refusal(name: &str, changes: &[(&str, &str)]) -> String {
