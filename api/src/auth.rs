@@ -1,12 +1,15 @@
-//! Verifies bearer tokens with the public keys of the identity provider.
+//! Finds out who a caller is: verifies bearer tokens with the public keys of the identity provider, recognizes people who
+//! deleted their account, and tells visitors apart.
 //!
 //! The algorithm comes from the key, never from the token (RFC 8725, §3.1). Tokens must be access tokens, not ID
 //! tokens, and must be issued for this API.
 
+pub mod deleted_users;
 mod fetch;
 mod identity;
 mod keys;
 mod verified;
+pub mod visitors;
 
 use chrono::DateTime;
 use jsonwebtoken::Validation;

@@ -3,6 +3,6 @@
 pub mod container;
 pub mod decode_budget;
 pub mod fair_budget;
-mod kept;
 pub mod rate_limits;
+mod reserved_file;
 pub mod turns;

@@ -1,5 +1,7 @@
 //! The services and settings that request handlers share.
 
+mod recent;
+
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,21 +20,21 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use url::Url;
 
-use crate::attended_jobs::AttendedJobs;
 use crate::auth::Authenticator;
+use crate::auth::deleted_users::DeletedUsers;
+use crate::auth::visitors::Visitors;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig, check_secret};
-use crate::deleted_users::DeletedUsers;
-use crate::job_events::JobEvents;
 use crate::limits::container;
 use crate::limits::decode_budget::DecodeBudget;
 use crate::limits::fair_budget::FairBudget;
 use crate::limits::rate_limits::RateLimits;
 use crate::limits::turns::Turns;
 use crate::payments::Payments;
-use crate::recent::Recent;
 use crate::signing::UrlSigner;
-use crate::visitors::Visitors;
+use crate::waiting::attended_jobs::AttendedJobs;
+use crate::waiting::job_events::JobEvents;
 use crate::webhooks::address::AddressRules;
+use recent::Recent;
 
 /// Maximum concurrent renderings per caller. Each may take most of the memory for pictures, and renderings get memory
 /// in order of arrival, so a caller with many would block the others.

@@ -9,8 +9,8 @@ use retouch_core::{accounts, api_keys, images, results, webhooks};
 use serde_json::json;
 
 use super::answer::Answer;
+use crate::auth::deleted_users::DeletedUsers;
 use crate::config::check_secret;
-use crate::deleted_users::DeletedUsers;
 
 /// Maximum number of connections to the lost database.
 const CONNECTIONS: u32 = 1;

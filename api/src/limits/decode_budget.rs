@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::config::LimitsConfig;
 use crate::error::ApiError;
 use crate::limits::container;
-use crate::limits::kept::kept_with;
+use crate::limits::reserved_file::kept_with;
 use crate::limits::turns::{Turn, Turns};
 
 const MIB: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::limits::kept::kept_with;
+use crate::limits::reserved_file::kept_with;
 
 /// A budget of units; one client, an address or a user, may use half of the units that the others leave.
 ///

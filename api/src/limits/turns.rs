@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::limits::kept::kept_with;
+use crate::limits::reserved_file::kept_with;
 
 /// Lets each caller do something a few times at once. Further work of that caller waits; renderings also wait while its
 /// unread files take its share of the memory.

@@ -9,10 +9,10 @@ use retouch_core::api_keys;
 use retouch_core::users::User;
 
 use super::request::header_text;
+use crate::auth::visitors::is_private;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::sign_in::{sign_in, sign_in_by_key, start_again};
-use crate::visitors::is_private;
 
 /// A user with a valid token or API key.
 pub struct SignedIn(pub User);

@@ -17,8 +17,8 @@ use super::problem::Problem;
 use super::run::{active_views, view};
 use super::views::{AccountView, UserView};
 use crate::error::ApiError;
-use crate::job_events::AccountSubscription;
 use crate::state::App;
+use crate::waiting::job_events::AccountSubscription;
 
 /// How often the stream polls while a job is active, for changes that no event announces.
 const ACTIVE_POLL: Duration = Duration::from_secs(2);

@@ -19,9 +19,9 @@ use super::request::{Path, Query, id};
 use super::run::{active_views, view};
 use super::views::{JobListView, JobView};
 use crate::error::ApiError;
-use crate::job_events::{AccountSubscription, JobSubscription};
 use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
+use crate::waiting::job_events::{AccountSubscription, JobSubscription};
 
 /// How often an event stream polls for changes that no event announces, such as the position in the queue.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -11,9 +11,9 @@ use retouch_core::{ImageId, db};
 
 use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
 use super::upload_image::{NewUpload, sha256_of, upload_image};
+use crate::auth::visitors::Visitor;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::visitors::Visitor;
 
 /// Runs `tool` on `file` for the visitor at `address`.
 ///

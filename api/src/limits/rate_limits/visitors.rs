@@ -5,9 +5,9 @@ use std::time::Duration;
 use retouch_core::queue::{Queue, Verdict};
 
 use super::limiter::Limiter;
+use crate::auth::visitors::Visitor;
 use crate::config::LimitsConfig;
 use crate::error::ApiError;
-use crate::visitors::Visitor;
 
 /// How many times as much as one visitor the visitors of one site may do together.
 const VISITORS_OF_SITE: u32 = 16;

@@ -1,4 +1,4 @@
-//! Visitors (people who are not signed in): their IP addresses and pseudonyms. `rate_limits/visitors.rs` has their limits.
+//! Visitors (people who are not signed in): their IP addresses and pseudonyms. `limits/rate_limits/visitors.rs` has their limits.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
