@@ -325,8 +325,9 @@ export class MockApi {
       (tool: 'remove-background' | 'upscale', factor: 2 | null) =>
       async ({ request }: { request: Request }) => {
         const name = String((await request.text()).match(/filename="([^"]*)"/)?.[1]);
-        // A repeat returns the run that the file already had.
-        const earlier = this.freeFiles.get(`${tool} ${name}`);
+        // A repeat returns the run that the file already had, unless it was canceled.
+        const known = this.freeFiles.get(`${tool} ${name}`);
+        const earlier = known?.state === 'cancelled' ? undefined : known;
         const change = { tool, tier: 'visitor' as const, factor, imageId: null, cost: 0, position: 2 };
         const job = earlier ?? this.startJob(change);
         this.freeFiles.set(`${tool} ${name}`, job);

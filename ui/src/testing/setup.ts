@@ -1,6 +1,7 @@
 import '@testing-library/jest-dom/vitest';
 import { cleanup, configure } from '@testing-library/react';
 import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
+import { clearUserData } from '@/lib/sign-out-cleanup';
 import { quickenStyles } from './quick-styles';
 import { server } from './server';
 
@@ -34,6 +35,8 @@ beforeEach(() => {
 
 afterEach(() => {
   cleanup();
+  // What continues while another page is open would continue in the next test.
+  clearUserData();
   server.resetHandlers();
   sessionStorage.clear();
   localStorage.clear();

@@ -2,6 +2,7 @@ import { act, fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { useFreeRuns } from '@/features/free/free-runs';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import { AI_MADE_PARTS, anImage } from '@/testing/builders';
@@ -37,6 +38,15 @@ async function chooseAFile() {
 function paste(name: string) {
   const file = new File(['bytes'], name, { type: 'image/png' });
   fireEvent.paste(document.body, { clipboardData: { files: [file] } });
+}
+
+/** What the server answers once it is released. */
+function held() {
+  let release = () => {};
+  const promise = new Promise<undefined>((resolve) => {
+    release = () => resolve(undefined);
+  });
+  return { promise, release };
 }
 
 beforeEach(() => {
@@ -203,10 +213,21 @@ describe('the download of a visitor', () => {
 });
 
 describe('a visitor who leaves', () => {
+  const failed = 'Failed to remove background, try again later';
+
   async function startRun() {
     const run = await chooseAFile();
     await waitFor(() => expect(run).toBeEnabled());
     await userEvent.click(run);
+  }
+
+  /** As a reload does. */
+  const forgetMemory = () => useFreeRuns.setState({}, true);
+
+  async function leaveAndComeBack(router: ReturnType<typeof renderApp>['router']) {
+    await act(() => router.navigate('/pricing'));
+    await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
+    await act(() => router.navigate('/remove-background'));
   }
 
   test('finds the run and its result again, on another page and after a reload', async () => {
@@ -214,13 +235,12 @@ describe('a visitor who leaves', () => {
     const { router, unmount } = renderApp('/remove-background', { api });
     await startRun();
     await screen.findByRole('progressbar');
-    await act(() => router.navigate('/pricing'));
-    await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
-    await act(() => router.navigate('/remove-background'));
+    await leaveAndComeBack(router);
     await screen.findByRole('progressbar');
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
 
     unmount();
+    forgetMemory();
     renderApp('/remove-background', { api });
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
     // The original is still in this browser.
@@ -229,6 +249,53 @@ describe('a visitor who leaves', () => {
 
     await userEvent.click(screen.getByRole('button', { name: 'Choose another image' }));
     expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+  });
+
+  test('finds a picture that was still being uploaded, and then its result', async () => {
+    const { router, api } = renderApp('/remove-background');
+    const upload = held();
+    // Undefined leaves the call to the mock API.
+    server.use(http.post('*/api/free/remove-bg-fr', () => upload.promise));
+    await startRun();
+    await leaveAndComeBack(router);
+    expect(await screen.findByRole('progressbar', { name: 'Upload' })).toBeVisible();
+    upload.release();
+    expect(await screen.findByRole('button', { name: 'Compare' })).toBeVisible();
+    expect(api.jobs).toHaveLength(1);
+  });
+
+  test('can cancel the run afterwards and start another one', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 200 });
+    const { router, unmount } = renderApp('/remove-background', { api });
+    const look = held();
+    server.use(http.get('*/api/jobs/:id', () => look.promise));
+    await startRun();
+    await screen.findByRole('progressbar');
+    await leaveAndComeBack(router);
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
+    await waitFor(() => expect(api.jobs[0]?.state).toBe('cancelled'));
+    await startRun();
+    await waitFor(() => expect(api.jobs).toHaveLength(2));
+    look.release();
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    expect(screen.queryByText(failed)).toBeNull();
+
+    unmount();
+    forgetMemory();
+    renderApp('/remove-background', { api });
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+  });
+
+  test('can run again after the run was canceled in another tab', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 200 });
+    renderApp('/remove-background', { api });
+    await startRun();
+    await screen.findByRole('progressbar');
+    Object.assign(api.jobs[0] ?? {}, { state: 'cancelled' });
+    const run = screen.getByRole('button', { name: 'Remove Bg' });
+    await waitFor(() => expect(run).not.toHaveAttribute('aria-disabled', 'true'));
+    expect(screen.queryByText(/HTTP error/)).toBeNull();
+    expect(screen.queryByText(failed)).toBeNull();
   });
 
   test('finds the result, and not a picture that was pasted on another page', async () => {
@@ -262,13 +329,19 @@ describe('a visitor who leaves', () => {
     expect(api.calls).not.toContain('GET /api/jobs/job-1');
   });
 
-  test('chooses another image if the server no longer has the run', async () => {
-    const kept = JSON.stringify({ jobId: 'gone', at: Date.now() });
-    sessionStorage.setItem('retouch-free-run-remove-background', kept);
-    renderApp('/remove-background');
-    expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
-    expect(screen.queryByRole('alert')).toBeNull();
-  });
+  test.each(['the run', 'its result'])(
+    'chooses another image if the server no longer has %s',
+    async (missing) => {
+      const api = new MockApi();
+      const job = api.startJob({ id: 'gone', tier: 'visitor', state: 'done', results: [] });
+      if (missing === 'the run') api.jobs = [];
+      const kept = JSON.stringify({ jobId: job.id, at: Date.now() });
+      sessionStorage.setItem('retouch-free-run-remove-background', kept);
+      renderApp('/remove-background', { api });
+      expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+      expect(screen.queryByRole('alert')).toBeNull();
+    },
+  );
 
   test('gives the free run back by canceling it', async () => {
     const api = Object.assign(new MockApi(), { stepMs: 200 });

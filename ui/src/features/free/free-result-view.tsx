@@ -10,7 +10,7 @@ import { ResultPreview, type View } from '@/features/results/result-preview';
 import { SourceNote } from '@/features/results/source-note';
 import { prefetch } from '@/lib/load-with-retry';
 import { t } from '@/lib/translate';
-import type { FreeResult } from './use-free-run';
+import type { FreeResult } from './free-runs';
 
 const loadOptions = () => import('@/features/finish/background-options');
 const BackgroundOptions = lazyWithRetry(loadOptions);

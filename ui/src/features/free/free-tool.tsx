@@ -19,9 +19,10 @@ import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
 import { FreeProgress } from './free-progress';
 import { FreeRunPanel } from './free-run-panel';
+import type { FreeResult } from './free-runs';
 import { FreeSample } from './free-sample';
 import { SignUpCard, type SignUpLink } from './sign-up-card';
-import { type FreeResult, useFreeRun } from './use-free-run';
+import { useFreeRun } from './use-free-run';
 
 const loadResultView = () => import('./free-result-view');
 const FreeResultView = lazyWithRetry(loadResultView);
