@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { expect, vi } from 'vitest';
-import { useBatches } from '@/features/batch/batch-store';
+import { restoreBatches, useBatches } from '@/features/batch/batch-store';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import type { MockApi } from './mock-api';
@@ -15,6 +15,12 @@ export function resetBatches() {
   sessionStorage.clear();
   vi.mocked(readImageSize).mockReset().mockResolvedValue({ x: 800, y: 600 });
   vi.mocked(saveFile).mockReset();
+}
+
+/** Leaves of the batches what a reload does. */
+export function reloadBatches() {
+  window.dispatchEvent(new Event('pagehide'));
+  useBatches.setState(restoreBatches(), true);
 }
 
 /** Chooses files, and returns their list. */

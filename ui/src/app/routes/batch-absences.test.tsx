@@ -4,7 +4,7 @@ import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-store';
 import { removeBackground } from '@/features/catalog/remove-background';
-import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
+import { aFile, choose, reloadBatches, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
 import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -128,6 +128,7 @@ describe('a batch without a network', () => {
     );
     expect(runs(api)).toEqual([]);
     const unsent = { kind: 'failed', reason: 'Not started before the reload' };
+    window.dispatchEvent(new Event('pagehide'));
     expect(restoreBatches()['remove-background']?.items.map(({ state }) => state)).toEqual([unsent, unsent]);
     goOnline();
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
@@ -179,7 +180,7 @@ describe('a batch after a reload', () => {
         item({ id: 'd', name: 'never-sent.png', image: null }),
       ]),
     });
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
     renderApp('/remove-background', { api, signedIn: true });
     expect(await screen.findByText('2 of 3 done · 1 failed')).toBeVisible();
     expect(rowOf('deleted.png')).toHaveTextContent('Job not found');
@@ -191,7 +192,7 @@ describe('a batch after a reload', () => {
     useBatches.setState({
       'remove-background': aBatch([item({ state: { kind: 'paused', cause: 'server' } })]),
     });
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
     const { api } = renderApp('/remove-background', {
       api: Object.assign(new MockApi(), { images: [anImage()] }),
       signedIn: true,
@@ -206,7 +207,7 @@ describe('a batch after a reload', () => {
   test('does not claim of a run that was sent that it was not started', async () => {
     const sent = { isSent: true, state: { kind: 'uploading', fraction: 1 } } as const;
     useBatches.setState({ 'remove-background': aBatch([item(sent)]) });
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobOfKey.set('key-a', api.startJob({ state: 'done', results: [aResult()] }));
     renderApp('/remove-background', { api, signedIn: true });
@@ -223,8 +224,8 @@ describe('a batch after a reload', () => {
         item({ id: 'b', name: 'unpaid.png', image: null, state: { kind: 'unpaid' } }),
       ]),
     });
-    useBatches.setState(restoreBatches(), true);
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
+    reloadBatches();
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobs = [aJob({ state: 'done', results: [aResult()] })];
     renderApp('/remove-background', { api, signedIn: true });
@@ -241,7 +242,7 @@ describe('a batch after a reload', () => {
     useBatches.setState({
       'remove-background': aBatch([item(unsent), item({ id: 'b', name: 'two.png', ...unsent })]),
     });
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
     renderApp('/remove-background', { signedIn: true });
     expect(await screen.findByText('None of these files was sent')).toBeVisible();
     expect(screen.getByRole('heading', { name: '2 images' })).toBeVisible();
@@ -263,7 +264,7 @@ describe('a batch after a reload', () => {
         }),
       ]),
     });
-    useBatches.setState(restoreBatches(), true);
+    reloadBatches();
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobs = [aJob({ state: 'done', results: [aResult()] })];
     renderApp('/remove-background', { api, signedIn: true });

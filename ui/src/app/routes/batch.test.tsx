@@ -1,12 +1,14 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { unzipSync } from 'fflate';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { updateBatch, updateItem, useBatches } from '@/features/batch/batch-store';
 import { saveFile } from '@/lib/download';
+import { formatBytes } from '@/lib/format';
 import { readImageSize } from '@/lib/image-size';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
-import { aConfig } from '@/testing/builders';
+import { aConfig, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -14,6 +16,10 @@ import { aSignInPage } from '@/testing/sign-in-page';
 
 // jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+vi.mock('@/lib/format', async (load) => {
+  const real = await load<typeof import('@/lib/format')>();
+  return { ...real, formatBytes: vi.fn(real.formatBytes) };
+});
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
 beforeEach(resetBatches);
@@ -138,6 +144,39 @@ describe('a batch of files', () => {
     );
     expect(await screen.findByRole('img', { name: 'Preview of one.png' })).toBeVisible();
   });
+});
+
+test('a large batch stores and shows what changes, and not everything with every bit of progress', async () => {
+  renderApp('/remove-background', { signedIn: true });
+  await choose([aFile('one.png'), aFile('two.png')]);
+  const [item] = useBatches.getState()['remove-background']?.items ?? [];
+  if (!item) throw new Error('no item');
+  const url = '/api/files/a?expires=1';
+  const items = Array.from({ length: 300 }, (_, index) => ({
+    ...item,
+    id: `${index}`,
+    name: `${index}.png`,
+    image: anImage({ id: `image-${index}`, url }),
+    jobId: `job-${index}`,
+    state: { kind: 'done' as const, result: aResult({ url, thumbnailUrl: url }) },
+  }));
+  act(() => updateBatch('remove-background', () => ({ hasStarted: true, items })));
+  expect(rowOf('299.png').querySelector('img')).toHaveAttribute('loading', 'lazy');
+
+  const setItem = vi.spyOn(Storage.prototype, 'setItem');
+  vi.mocked(formatBytes).mockClear();
+  for (let done = 1; done <= 100; done += 1) {
+    const state = { kind: 'running', fraction: done / 100, count: null, etaSeconds: null } as const;
+    act(() => updateItem('remove-background', '7', { state }));
+  }
+  expect(rowOf('7.png')).toHaveTextContent('Running 100%');
+  expect(formatBytes).toHaveBeenCalledTimes(100);
+  window.dispatchEvent(new Event('pagehide'));
+  const written = setItem.mock.calls.filter(([key]) => key === 'retouch-batches');
+  // A machine that is busy may take longer than the delay.
+  expect(written.length).toBeLessThan(20);
+  expect(written.at(-1)?.[1]).toContain('"fraction":1');
+  expect(written.at(-1)?.[1]).not.toContain('expires');
 });
 
 describe('the ZIP file of all results', () => {

@@ -39,7 +39,7 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
           tool={tool}
           batch={batch}
           available={user ? user.credits - user.reserved : null}
-          onClose={() => document.getElementById('content')?.focus({ preventScroll: true })}
+          onClose={focusContent}
         />
       </Suspense>
     );
@@ -57,3 +57,5 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
     />
   );
 }
+
+const focusContent = () => document.getElementById('content')?.focus({ preventScroll: true });

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useCallback, useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
@@ -15,7 +15,7 @@ import { BatchPlan, countImages, priceOf } from './batch-plan';
 import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
-import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch } from './batch-store';
+import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch, useBatches } from './batch-store';
 
 type BatchPanelProps = {
   tool: EditingTool;
@@ -56,24 +56,27 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     heading.current?.focus();
   }
 
-  function remove(item: BatchItem) {
-    if (item.previewUrl) URL.revokeObjectURL(item.previewUrl);
-    const remaining = items.filter(({ id }) => id !== item.id);
-    if (remaining.length === 0) return close();
-    updateBatch(tool.name, () => ({ items: remaining }));
-    // The Remove button disappears with its row; the focus moves here, without scrolling a long list.
-    heading.current?.focus({ preventScroll: true });
-  }
+  const close = useCallback(() => {
+    closeBatch(tool.name);
+    onClose();
+  }, [tool.name, onClose]);
+
+  // A stable function: it is a property of every row.
+  const remove = useCallback(
+    (item: BatchItem) => {
+      if (item.previewUrl) URL.revokeObjectURL(item.previewUrl);
+      updateBatch(tool.name, ({ items }) => ({ items: items.filter(({ id }) => id !== item.id) }));
+      if (useBatches.getState()[tool.name]?.items.length === 0) return close();
+      // The Remove button disappears with its row; the focus moves here, without scrolling a long list.
+      heading.current?.focus({ preventScroll: true });
+    },
+    [tool.name, close],
+  );
 
   function retryAll() {
     for (const item of items.filter(canRetry)) runner.retry(item);
     // The button disappears.
     heading.current?.focus();
-  }
-
-  function close() {
-    closeBatch(tool.name);
-    onClose();
   }
 
   const add = (...files: File[]) =>
@@ -117,10 +120,10 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
           {items.map((item) => (
             <BatchRow
               key={item.id}
+              tool={tool}
               item={item}
-              pagePath={(imageId) => `${tool.pagePath}/${imageId}`}
-              onRetry={() => runner.retry(item)}
-              onRemove={hasStarted ? null : () => remove(item)}
+              onRetry={runner.retry}
+              onRemove={hasStarted ? null : remove}
             />
           ))}
         </ul>

@@ -1,7 +1,9 @@
+import { memo } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
 import { ProgressBar } from '@/components/progress-bar';
+import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { plural, t } from '@/lib/translate';
@@ -11,16 +13,15 @@ import { type BatchItem, canRetry, type ItemState } from './batch-store';
 const thumb = 'max-sm:min-h-11';
 
 type BatchRowProps = {
+  tool: EditingTool;
   item: BatchItem;
-  /** The path of an image's tool page. */
-  pagePath: (imageId: string) => string;
-  onRetry: () => void;
+  onRetry: (item: BatchItem) => void;
   /** Null once the batch has started. */
-  onRemove: (() => void) | null;
+  onRemove: ((item: BatchItem) => void) | null;
 };
 
-/** One file of a batch, with its progress and its actions. */
-export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
+/** One file of a batch, with its progress and its actions. Memoized: a batch can have hundreds. */
+export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }: BatchRowProps) {
   const { name, bytes, size, state, image } = item;
   // The browser cannot show a picture that it could not measure.
   const isUnreadable = state.kind === 'rejected' && !size;
@@ -31,7 +32,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
     <li tabIndex={-1} className="flex items-center gap-3 px-4 py-3 -outline-offset-2! sm:gap-4">
       <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
         {picture ? (
-          <img src={picture} alt="" decoding="async" className="size-full object-cover" />
+          <img src={picture} alt="" loading="lazy" decoding="async" className="size-full object-cover" />
         ) : (
           <Icon name="image" className="size-5 text-soft" />
         )}
@@ -72,7 +73,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             className={thumb}
             aria-label={t('Retry {name}', { name })}
             onClick={({ currentTarget }) => {
-              onRetry();
+              onRetry(item);
               // The button disappears.
               currentTarget.closest('li')?.focus();
             }}
@@ -85,7 +86,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             variant="secondary"
             size="sm"
             className={thumb}
-            to={pagePath(image.id)}
+            to={`${tool.pagePath}/${image.id}`}
             aria-label={t('Open {name}', { name })}
           >
             {t('Open')}
@@ -99,7 +100,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             aria-label={t('Remove {name}', { name })}
             title={t('Remove')}
             // The second click of a double click would remove the file that moved under the pointer.
-            onClick={({ detail }) => detail !== 2 && onRemove()}
+            onClick={({ detail }) => detail !== 2 && onRemove(item)}
           >
             <Icon name="close" />
           </Button>
@@ -107,7 +108,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
       </span>
     </li>
   );
-}
+});
 
 function stateText(state: ItemState): string {
   switch (state.kind) {
