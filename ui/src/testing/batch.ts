@@ -2,6 +2,7 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { expect, vi } from 'vitest';
 import { restoreBatches, useBatches } from '@/features/batch/batch-store';
+import '@/features/batch/keep-batches';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import type { MockApi } from './mock-api';

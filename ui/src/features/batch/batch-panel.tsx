@@ -16,6 +16,7 @@ import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
 import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch, useBatches } from './batch-store';
+import './keep-batches';
 
 type BatchPanelProps = {
   tool: EditingTool;
