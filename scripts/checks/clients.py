@@ -40,6 +40,10 @@ def check():
     return [found for command, folder in commands if (found := linters.findings_of(command, folder))]
 
 
+def install():
+    return python_tools.install(MCP_PACKAGES, "mcp-client", "an MCP client")
+
+
 def prove(trial, person):
     """Runs every proof, even if one fails. Returns how many passed and how many failed."""
     bearer = {"Content-Type": "application/json", "Authorization": f"Bearer {person.token}"}
@@ -75,8 +79,7 @@ def typescript_client(environment):
 
 
 def mcp_client(trial, environment):
-    packages = python_tools.install(MCP_PACKAGES, "mcp-client", "an MCP client")
-    environment = {**environment, "PYTHONPATH": str(packages)}
+    environment = {**environment, "PYTHONPATH": str(install())}
     run([sys.executable, MCP_CLIENT, "tools"], environment)
     # Without a worker that answers, runs last until they are canceled.
     worker = trial.running("worker").process

