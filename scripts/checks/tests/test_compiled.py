@@ -1,10 +1,13 @@
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 from checks import compiled
+from common.config import REPO
 
 
 class KeepsDependencies(unittest.TestCase):
@@ -100,3 +103,18 @@ class KeepsDependencies(unittest.TestCase):
             compiled.restore()
             self.assertFalse(compiled.TARGET.exists())
         self.assertFalse(self.kept.exists())
+
+
+class KeepsDownloads(unittest.TestCase):
+    def downloads(self, **setting):
+        environment = {name: value for name, value in os.environ.items() if name != "RETOUCH_DOWNLOADS"}
+        command = [sys.executable, "-B", "-c", "from ops.models import packages; print(packages.DOWNLOADS)"]
+        answer = subprocess.run(command, env={**environment, **setting}, cwd=REPO / "scripts", stdout=subprocess.PIPE, text=True, check=True)
+        return answer.stdout.strip()
+
+    def test_clones_share_the_folder_of_the_setting(self):
+        self.assertEqual(self.downloads(RETOUCH_DOWNLOADS="/kept"), "/kept")
+
+    def test_without_the_setting_a_clone_has_its_own(self):
+        for setting in ({}, {"RETOUCH_DOWNLOADS": ""}):
+            self.assertEqual(self.downloads(**setting), str(REPO / ".retouch/downloads"))

@@ -17,7 +17,8 @@ from . import files, npm, pypi
 from .download import Refused, download
 from .progress import info
 
-DOWNLOADS = CACHE / "downloads"
+# Several checkouts can share one folder: files are named by their checksums, and checked before use.
+DOWNLOADS = Path(os.environ.get("RETOUCH_DOWNLOADS") or CACHE / "downloads")
 REGISTRIES = {"pypi": pypi, "npm": npm}
 
 
