@@ -24,7 +24,7 @@ export const renewPictures = {
 };
 
 /** Returns when the first URL in `data` expires, in milliseconds since 1970. */
-function earliestExpiry(data: unknown): number | null {
+export function earliestExpiry(data: unknown): number | null {
   const times = Array.from(JSON.stringify(data ?? null).matchAll(/\?expires=(\d+)/g), ([, time]) =>
     Number(time),
   );

@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -147,7 +147,7 @@ describe('a batch without a network', () => {
   });
 });
 
-describe('a batch after a reload', () => {
+describe('a batch that people come back to', () => {
   const item = (change: Partial<Batch['items'][number]>): Batch['items'][number] => ({
     id: 'a',
     name: 'one.png',
@@ -280,5 +280,27 @@ describe('a batch after a reload', () => {
     renderApp('/remove-background', { signedIn: true });
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
     expect(screen.queryByText('one.png')).toBeNull();
+  });
+
+  test('shows its pictures again after their URLs have expired', async () => {
+    const urlAt = (seconds: number) => `/api/files/a?expires=${seconds}&signature=b`;
+    const [expired, valid] = [urlAt(1), urlAt(Math.floor(Date.now() / 1000) + 3600)];
+    const result = aResult({ url: expired, thumbnailUrl: expired });
+    useBatches.setState({
+      'remove-background': aBatch([
+        item({ jobId: 'job-1', state: { kind: 'done', result } }),
+        item({ id: 'b', name: 'two.png', jobId: 'job-2', state: { kind: 'done', result } }),
+      ]),
+    });
+    const api = new MockApi();
+    api.jobs = [aJob({ state: 'done', results: [aResult({ url: valid, thumbnailUrl: valid })] })];
+    renderApp('/remove-background', { api, signedIn: true });
+    await screen.findByText('2 of 2 done');
+    const picture = () => rowOf('one.png').querySelector('img') as HTMLImageElement;
+    fireEvent.error(picture());
+    await waitFor(() => expect(picture()).toHaveAttribute('src', valid));
+    // A picture that is broken for another reason is not asked for.
+    fireEvent.error(picture());
+    expect(api.calls.filter((call) => call.startsWith('GET /api/jobs/'))).toEqual(['GET /api/jobs/job-1']);
   });
 });

@@ -8,6 +8,7 @@ import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { plural, t } from '@/lib/translate';
 import { type BatchItem, canRetry, type ItemState } from './batch-store';
+import { renewResult } from './renew-result';
 
 /** Large enough for a thumb on small screens. */
 const thumb = 'max-sm:min-h-11';
@@ -32,7 +33,14 @@ export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }
     <li tabIndex={-1} className="flex items-center gap-3 px-4 py-3 -outline-offset-2! sm:gap-4">
       <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
         {picture ? (
-          <img src={picture} alt="" loading="lazy" decoding="async" className="size-full object-cover" />
+          <img
+            src={picture}
+            alt=""
+            loading="lazy"
+            decoding="async"
+            className="size-full object-cover"
+            onError={() => void renewResult(tool.name, item)}
+          />
         ) : (
           <Icon name="image" className="size-5 text-soft" />
         )}
