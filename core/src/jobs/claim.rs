@@ -137,7 +137,9 @@ pub async fn claim(
                order by rank, since, nth
            ), next as (
                select j.id from first join jobs j on j.id = first.id
-               where j.state = 'queued' and ($4 or $9 or j.tier = 'paid' or not exists (
+               -- The expression keeps the planner from reading the queue: with statistics from before it filled up, that looks cheaper
+               -- than finding a few jobs by their ids.
+               where j.state || '' = 'queued' and ($4 or $9 or j.tier = 'paid' or not exists (
                    select from jobs s join class on s.tier = class.tier and s.tool = class.tool
                    where s.state = 'queued' and s.losses > 0 and s.tier = 'paid' and s.run_after <= now()
                      and s.attempt - s.interruptions < $6 and (s.mode is null or s.mode = any($7))

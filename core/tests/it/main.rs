@@ -11,6 +11,7 @@ mod ledger;
 mod migrations;
 mod operator;
 mod orders;
+mod plans;
 mod queue;
 mod relay;
 mod restored;
