@@ -56,6 +56,21 @@ describe('touching up a cutout', () => {
     await waitFor(() => expect(api.renders[0]?.files).toEqual(['touchUp']));
   });
 
+  test('keeps its picture when a run ends, which the badge on the new result shows', async () => {
+    const api = withResults();
+    const job = api.startJob({ imageId: 'image-1' });
+    await openBrush(undefined, api);
+    const surface = await screen.findByRole('application', { name: /Cutout to touch up/ });
+    api.finish(job);
+    const added = await screen.findByRole('button', { name: 'Result 4' });
+    expect(added.closest('li')).toHaveTextContent('NEW');
+    expect(added).toHaveAttribute('aria-pressed', 'false');
+    expect(surface).toBeInTheDocument();
+    expect(screen.getByText('The result is ready')).toBeInTheDocument();
+    await press('Done');
+    expect(screen.getByRole('button', { name: 'Result 1' })).toHaveAttribute('aria-pressed', 'true');
+  });
+
   test('says that the picture is loading or could not be loaded, and tries again', async () => {
     let isBroken = true;
     const asked: [url: string, crossOrigin: string | null][] = [];

@@ -158,6 +158,18 @@ describe('the zoom view', () => {
   });
 });
 
+test.each(['Compare', 'Zoom'])('%s keeps its picture when a run ends', async (view) => {
+  stubFrame();
+  const api = withResults();
+  const job = api.startJob({ imageId: 'image-1' });
+  open(undefined, api);
+  await press(view);
+  await screen.findByRole('application');
+  api.finish(job);
+  expect(await screen.findByRole('button', { name: 'Result 4' })).toHaveAttribute('aria-pressed', 'false');
+  expect(screen.getByRole('button', { name: 'Result 1' })).toHaveAttribute('aria-pressed', 'true');
+});
+
 test('a large result shows its preview, and the whole picture when enlarged', async () => {
   const large = aResult({ imageId: 'a', previewUrl: '/api/files/a?preview' });
   open(undefined, withResults({ results: [large] }));

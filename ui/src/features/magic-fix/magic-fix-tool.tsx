@@ -13,7 +13,7 @@ import { draftActions, dropRun, useDraft, useMaskStore } from '@/features/mask/m
 import { reachPixels } from '@/features/mask/reach';
 import { useResults } from '@/features/results/get-results';
 import { MadeFromLink } from '@/features/results/made-from-link';
-import { ResultsSide, scrollToResults } from '@/features/results/results-side';
+import { ResultsSide, scrollToResults, selectAdded } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
 import { OtherJobs } from '@/features/runs/other-jobs';
 import { RunProblemNotice } from '@/features/runs/run-problem-notice';
@@ -55,7 +55,7 @@ function Editor({ image }: { image: Image }) {
   const promptField = useRef<{ focus: () => void }>(null);
   const list = useResults(magicFix, image.id);
   const run = useFixRun(image.id, stage.targetId, {
-    onDone: (added) => setSelectedId(added.at(-1)?.imageId ?? null),
+    onDone: (added) => selectAdded(results.current, added, setSelectedId),
     onStarted: (jobId, imageId, request) => {
       draftActions(request.picture).setRun(jobId, request.marks);
       // Undo may have moved to another picture in the meantime.

@@ -24,7 +24,7 @@ type ResultsPanelProps = {
 
 /** The results of one tool for the image. */
 export function ResultsPanel(props: ResultsPanelProps) {
-  const { tool, image, selectedId, onSelect, onDeleted, progress } = props;
+  const { tool, image, onSelect, onDeleted } = props;
   const results = useResults(tool, image.id);
   // After a deletion the first result is selected.
   const remove = useDeleteResult(tool, image.id, () => {
@@ -52,17 +52,11 @@ export function ResultsPanel(props: ResultsPanelProps) {
   }
   return (
     <ResultGallery
+      {...props}
       results={marked}
       original={image}
-      tool={tool}
-      selectedId={selectedId}
-      onSelect={onSelect}
       onDelete={remove.mutate}
       isDeleting={remove.isPending}
-      progress={progress}
-      describe={props.describe}
-      onContinue={props.onContinue}
-      editedId={props.editedId}
       empty={t('Start a run to see its result here.')}
     />
   );

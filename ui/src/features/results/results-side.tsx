@@ -76,3 +76,12 @@ export function scrollToResults(element: HTMLElement | null, narrow = '(width < 
   const isReduced = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
   element?.scrollIntoView({ behavior: isReduced ? 'instant' : 'smooth' });
 }
+
+/** Selects the newest of the added results, unless people enlarge, compare, or touch up another one in `section`. */
+export function selectAdded(
+  section: HTMLElement | null,
+  added: Result[],
+  select: (resultId: string | null) => void,
+) {
+  if (!section?.querySelector('[role=application]')) select(added.at(-1)?.imageId ?? null);
+}

@@ -1,7 +1,7 @@
 import { type ReactNode, useRef } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
 import { MadeFromLink } from '@/features/results/made-from-link';
-import { ResultsSide, scrollToResults } from '@/features/results/results-side';
+import { ResultsSide, scrollToResults, selectAdded } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
 import { OtherJobs } from '@/features/runs/other-jobs';
 import type { Image } from '@/lib/api-types';
@@ -15,7 +15,7 @@ type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNo
 export function StoredImageTool({ tool, image, original }: StoredImageToolProps) {
   const [selectedId, setSelectedId] = useSelectedResult();
   const results = useRef<HTMLElement>(null);
-  const run = useToolRun(tool, image.id, (added) => setSelectedId(added.at(-1)?.imageId ?? null));
+  const run = useToolRun(tool, image.id, (added) => selectAdded(results.current, added, setSelectedId));
 
   return (
     <div className="grid gap-8 md:grid-cols-[2fr_3fr]">
