@@ -119,7 +119,9 @@ pub async fn no_longer_needed(
                select coalesce(bool_or(o.state <> 'failed'), false) as is_repeated,
                       coalesce(bool_or(o.state = 'failed' and o.id = any($1)), false) as is_older
                from jobs o
-               where o.owner_id = j.owner_id and o.image_id = j.image_id and o.created_at > j.created_at
+               -- All jobs of an image have the same owner. A condition on it would make Postgres read all jobs of an owner for each
+               -- failed one, because it expects few.
+               where o.image_id = j.image_id and o.created_at > j.created_at
                  and (o.tool, o.tier) = (j.tool, j.tier)
                  and (o.factor, o.mode, o.prompt, o.mask_sha256, o.exact_mask)
                      is not distinct from (j.factor, j.mode, j.prompt, j.mask_sha256, j.exact_mask)

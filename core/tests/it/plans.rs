@@ -1,10 +1,11 @@
-//! Statements read few rows, whatever the planner expects: the statistics are old, or a plan is made for all owners at once.
+//! Statements read few rows, whatever the planner expects: its statistics are old, or its plan is the same for small and large
+//! accounts.
 
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
-use retouch_core::WorkerId;
 use retouch_core::jobs::{self, Isolation};
+use retouch_core::{UserId, WorkerId};
 use retouch_standins::testing::{image, user};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -14,16 +15,36 @@ async fn one_connection(options: PgPoolOptions, database: PgConnectOptions) -> P
     options.max_connections(1).connect_with(database).await.unwrap()
 }
 
-/// Returns how many rows of `table` have been read so far.
-async fn rows_read(pool: &PgPool, table: &str) -> i64 {
+/// Returns how many rows of `table` and entries of its indexes have been read so far.
+async fn entries_read(pool: &PgPool, table: &str) -> i64 {
     sqlx::query("select pg_stat_force_next_flush()").execute(pool).await.unwrap();
     sqlx::query_scalar(
-        "select seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relname = $1",
+        "select ((select seq_tup_read from pg_stat_user_tables where relname = $1)
+                 + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = $1))::bigint",
     )
     .bind(table)
     .fetch_one(pool)
     .await
     .unwrap()
+}
+
+/// Stores 500 accounts with an image and eight failed runs, and one with 1,000 images and a failed run of each, which it returns.
+/// So Postgres expects few images and jobs of an owner.
+async fn large_account(pool: &PgPool) -> UserId {
+    let ada = user(pool, "ada", 0).await;
+    let others = "insert into users (id, issuer, subject)
+                  select gen_random_uuid(), 'elsewhere', n::text from generate_series(1, 500) n";
+    let images = "insert into images (id, owner_id, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height)
+                  select gen_random_uuid(), users.id, users.id || ' ' || n, '', 'image/png', '', 1, 1, 1
+                  from users, generate_series(1, case when users.id = $1 then 1000 else 1 end) n";
+    let jobs = "insert into jobs (id, owner_id, image_id, tool, tier, cost, state, failure_code, failure_detail, finished_at)
+                select gen_random_uuid(), owner_id, images.id, 'remove-background', 'paid', 5, 'failed', 'lost', 'Lost', now()
+                from images, generate_series(1, case when owner_id = $1 then 1 else 8 end) order by random()";
+    sqlx::raw_sql(others).execute(pool).await.unwrap();
+    sqlx::query(images).bind(ada.uuid()).execute(pool).await.unwrap();
+    sqlx::query(jobs).bind(ada.uuid()).execute(pool).await.unwrap();
+    sqlx::raw_sql("analyze images, jobs").execute(pool).await.unwrap();
+    ada
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -48,7 +69,7 @@ async fn a_claim_reads_few_jobs_of_a_queue_that_was_empty_when_it_was_analyzed(
     sqlx::raw_sql("analyze jobs").execute(&pool).await.unwrap();
     sqlx::query(queued).bind(ada.uuid()).bind(picture.uuid()).execute(&pool).await.unwrap();
 
-    let before = rows_read(&pool, "jobs").await;
+    let before = entries_read(&pool, "jobs").await;
     let class = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
     let lease = Duration::from_mins(1);
     for _ in 0..8 {
@@ -57,6 +78,24 @@ async fn a_claim_reads_few_jobs_of_a_queue_that_was_empty_when_it_was_analyzed(
             jobs::claim(&pool, WorkerId::new(), &class, &FixMode::ALL, isolation, lease).await;
         assert!(claimed.unwrap().is_some());
     }
-    let read = rows_read(&pool, "jobs").await - before;
-    assert!(read < 8 * 100, "8 claims read {read} rows");
+    let read = entries_read(&pool, "jobs").await - before;
+    assert!(read < 8 * 100, "8 claims read {read} rows and entries");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn looking_for_repeats_reads_few_jobs_of_a_large_account(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = one_connection(options, database).await;
+    let ada = large_account(&pool).await;
+    let recent = jobs::recent(&pool, ada, 20).await.unwrap();
+    let failed: Vec<_> = recent.iter().map(|job| job.id).collect();
+
+    let before = entries_read(&pool, "jobs").await;
+    for _ in 0..8 {
+        assert!(jobs::no_longer_needed(&pool, &failed).await.unwrap().is_empty());
+    }
+    let read = entries_read(&pool, "jobs").await - before;
+    assert!(read < 8 * 100, "{read} rows and entries for 8 times 20 jobs");
 }
