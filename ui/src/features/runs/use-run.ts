@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
 import { isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
@@ -7,6 +7,7 @@ import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { closeToast, notify } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
+import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
@@ -63,6 +64,26 @@ type Attempt<Request> = {
 };
 
 /**
+ * The last request of each tool and image that may have reached the API. Its repeat keeps its idempotency key, also after a
+ * visit to another page: the request is still on its way, and another key would start a second run.
+ */
+const unanswered = new Map<string, Attempt<unknown>>();
+
+onSignOut(() => unanswered.clear());
+
+function unansweredAt<Request>(place: string) {
+  return {
+    get current() {
+      return (unanswered.get(place) ?? null) as Attempt<Request> | null;
+    },
+    set current(attempt) {
+      if (attempt) unanswered.set(place, attempt as Attempt<unknown>);
+      else unanswered.delete(place);
+    },
+  };
+}
+
+/**
  * A run on a stored image, from the click to the new results in the list.
  *
  * The answer to a request can be late or lost while its run shows up: as an active job, with its end, or as a result in
@@ -75,8 +96,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
   const [announcement, setAnnouncement] = useState('');
   /** The last attempt whose job is known. */
   const [started, setStarted] = useState<Attempt<Request> | null>(null);
-  // A request that may have reached the API keeps its idempotency key when it is repeated.
-  const pending = useRef<Attempt<Request> | null>(null);
+  const pending = unansweredAt<Request>(`${tool.name} ${imageId}`);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
 
