@@ -120,12 +120,19 @@ class RunFollower {
     this.refreshBalance(imageId);
     const list = { queryKey: resultsKey[tool](imageId), exact: true };
     const isListFetching = this.queryClient.isFetching(list) > 0;
-    this.queryClient.setQueryData<Result[]>(list.queryKey, (old = []) => [
-      ...old.filter(({ imageId }) => !results.some((result) => result.imageId === imageId)),
-      ...results,
-    ]);
-    // The response on its way may predate the new results and would remove them again.
-    if (isListFetching) void this.queryClient.invalidateQueries(list);
+    let isKnown = false;
+    this.queryClient.setQueryData<Result[]>(list.queryKey, (old) => {
+      isKnown = old !== undefined;
+      return (
+        old && [
+          ...old.filter(({ imageId }) => !results.some((result) => result.imageId === imageId)),
+          ...results,
+        ]
+      );
+    });
+    // The response on its way may predate the new results and would remove them again. A list that could not be loaded has
+    // earlier results, too.
+    if (isListFetching || !isKnown) void this.queryClient.invalidateQueries(list);
   }
 
   private list(): Job[] {
