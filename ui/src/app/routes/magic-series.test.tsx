@@ -322,6 +322,20 @@ describe('a finished fix', () => {
     expect((await mask()).textContent).toBe('');
   });
 
+  test('keeps what is drawn after an undo while it runs', async () => {
+    const api = withImage({ stepMs: 60 });
+    open(api);
+    await draw();
+    await draw(200);
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    await screen.findByRole('progressbar');
+    await press('Undo');
+    await draw(300);
+    await waitFor(async () => expect(await picture()).toBe(api.fixed.at(-1)?.url));
+    expect((await mask()).textContent).toBe('paint');
+  });
+
   test('keeps what is drawn while the run is being sent, for the next one', async () => {
     const api = withImage({ stepMs: 30 });
     open(api);

@@ -117,7 +117,9 @@ export function draftActions(picture: string) {
         const isAdded = mark.kind === 'paint' || (mark.kind === 'area' && !mark.erases);
         const startsNewMask = draft.isSubmitted && isAdded;
         const history = add(draft, startsNewMask ? { ...mark, startsNewMask } : mark);
-        return { ...history, isSubmitted: false, next: undefined };
+        // Undo has taken back some of the run's marks, and Redo cannot bring them back anymore.
+        const run = draft.run && { ...draft.run, marks: Math.min(draft.run.marks, draft.done.length) };
+        return { ...history, run, isSubmitted: false, next: undefined };
       }),
     undo: () => update((draft) => ({ ...undo(draft), isSubmitted: false })),
     redo: () => update((draft) => ({ ...redo(draft), isSubmitted: false })),
