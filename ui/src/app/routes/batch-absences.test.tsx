@@ -40,7 +40,8 @@ describe('a sign-out during a batch', () => {
     expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
     answer();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(sessionStorage.length).toBe(0);
+    window.dispatchEvent(new Event('pagehide'));
+    expect(sessionStorage.getItem('retouch-batches')).toBeNull();
     expect(useBatches.getState()['remove-background']).toBeUndefined();
     expect(runs(api)).toEqual([]);
     expect(sent).toBe(2);

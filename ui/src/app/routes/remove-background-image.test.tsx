@@ -3,11 +3,11 @@ import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
-import { loadToasts } from '@/lib/notify';
 import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { toastsAreShown } from '@/testing/toasts';
 
 function withImage(change: Partial<MockApi> = {}) {
   return Object.assign(new MockApi(), { images: [anImage()], ...change });
@@ -262,8 +262,7 @@ describe('the background tool on a stored image', () => {
 
   test('does not say that a run failed whose progress it shows', async () => {
     const api = withImage();
-    renderApp('/remove-background/image-1', { api, signedIn: true });
-    await loadToasts();
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, async () => {
       const job = api.startJob({ imageId: 'image-1' });
       await screen.findByRole('progressbar');
@@ -271,8 +270,9 @@ describe('the background tool on a stored image', () => {
     });
     await userEvent.click(await runButton());
     await waitFor(() => expect(api.jobOfKey.size).toBe(1));
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(screen.getByRole('progressbar')).toBeVisible();
+    await waitFor(() => expect(queryClient.isMutating()).toBe(0));
+    await toastsAreShown();
+    expect(screen.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
     expect(screen.queryByText('Failed to remove image background')).toBeNull();
   });
 
@@ -297,8 +297,7 @@ describe('the background tool on a stored image', () => {
 
   test('does not complain of a lost response after the run was canceled', async () => {
     const api = withImage();
-    renderApp('/remove-background/image-1', { api, signedIn: true });
-    await loadToasts();
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
     loseResponse(api, async () => {
       const job = api.startJob({ imageId: 'image-1' });
       await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
@@ -308,7 +307,8 @@ describe('the background tool on a stored image', () => {
     const run = await runButton();
     await userEvent.click(run);
     await waitFor(() => expect(api.jobOfKey.size).toBe(1));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waitFor(() => expect(queryClient.isMutating()).toBe(0));
+    await toastsAreShown();
     expect(run).toBeEnabled();
     expect(screen.queryByText('Failed to remove image background')).toBeNull();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
@@ -317,7 +317,6 @@ describe('the background tool on a stored image', () => {
   test('does not complain of a lost response after the list has shown the result', async () => {
     const api = withImage({ isStreamBroken: true });
     const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
-    await loadToasts();
     loseResponse(api, async () => {
       api.results = [aResult({ jobId: 'lost' })];
       void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
@@ -326,7 +325,8 @@ describe('the background tool on a stored image', () => {
     });
     await userEvent.click(await runButton());
     await waitFor(() => expect(api.jobOfKey.size).toBe(1));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waitFor(() => expect(queryClient.isMutating()).toBe(0));
+    await toastsAreShown();
     expect(screen.queryByText('Failed to remove image background')).toBeNull();
     expect(screen.queryByText('The connection was lost. Please try again.')).toBeNull();
   });
@@ -377,7 +377,6 @@ describe('the background tool on a stored image', () => {
     api.results = [aResult({ jobId: 'other' })];
     void queryClient.invalidateQueries({ queryKey: ['rmbg-images'] });
     await results();
-    await new Promise((resolve) => setTimeout(resolve, 100));
     expect(screen.getByText('Something went wrong')).toBeVisible();
   });
 
@@ -482,7 +481,7 @@ describe('the background tool on a stored image', () => {
 
   test('keeps a result that arrives before the list has loaded', async () => {
     const api = withImage({ results: [aResult({ imageId: 'old' })] });
-    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const { queryClient } = renderApp('/remove-background/image-1', { api, signedIn: true });
     let answerLate = () => {};
     const late = new Promise<void>((resolve) => {
       answerLate = resolve;
@@ -502,7 +501,7 @@ describe('the background tool on a stored image', () => {
     await waitFor(() => expect(api.results).toHaveLength(2));
     answerLate();
     expect(await screen.findByRole('img', { name: 'Result 2' })).toBeVisible();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waitFor(() => expect(queryClient.isFetching()).toBe(0));
     expect(screen.getAllByRole('img', { name: /^Result \d/ })).toHaveLength(2);
   });
 

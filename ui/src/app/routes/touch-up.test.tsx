@@ -152,8 +152,8 @@ describe('touching up a cutout', () => {
     await waitFor(() => expect(saveFile).toHaveBeenCalled());
     await userEvent.click(screen.getByRole('link', { name: 'Choose another image' }));
     await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background'));
-    await screen.findByLabelText('Image file');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // The page has loaded all it shows.
+    await screen.findByRole('button', { name: /^Image of/ });
     expect(screen.queryByRole('img', { name: 'Preview of holiday.png' })).toBeNull();
   });
 
