@@ -112,6 +112,22 @@ describe('a run', () => {
     fireEvent.click(button);
     expect(await shown()).toBe('/api/files/result-1');
   });
+
+  test('shows the result while Enter is held down, which clicks again and again', async () => {
+    open(withImage({ fixed: [aResult()] }));
+    const button = await screen.findByRole('button', { name: 'Hold to see the result' });
+    await mask();
+    const shown = async () => (await surface()).querySelector('img')?.getAttribute('src');
+    const user = userEvent.setup();
+    button.focus();
+    // An even number: the clicks after the first would switch it off again.
+    await user.keyboard('{Enter>4}');
+    expect(await shown()).toBe('/api/files/result-1');
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 1000);
+    await user.keyboard('{/Enter}');
+    clock.mockRestore();
+    expect(await shown()).toBe('/api/files/image-1');
+  });
 });
 
 describe('drawing over a comparison', () => {
