@@ -248,7 +248,8 @@ pub async fn owned_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $4)
                       as "free_upscale_used!"
            from images i
-           where i.id = any($1) and i.owner_id = $2 and coalesce(i.expires_at > now(), true)
+           -- No index serves `is not distinct from`. With `=`, Postgres would read all images of the owner, because it expects few.
+           where i.id = any($1) and i.owner_id is not distinct from $2 and coalesce(i.expires_at > now(), true)
            order by array_position($1, i.id)"#,
         &ids,
         owner.uuid(),

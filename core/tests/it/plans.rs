@@ -4,15 +4,19 @@
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
+use retouch_core::images::Image;
 use retouch_core::jobs::{self, Isolation};
-use retouch_core::{UserId, WorkerId};
+use retouch_core::{UserId, WorkerId, accounts, images};
 use retouch_standins::testing::{image, user};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 /// Opens a pool of one connection, so that its plans are reused and its reads are counted.
 async fn one_connection(options: PgPoolOptions, database: PgConnectOptions) -> PgPool {
-    options.max_connections(1).connect_with(database).await.unwrap()
+    let pool = options.max_connections(1).connect_with(database).await.unwrap();
+    // As with large tables: the small ones of a test are sometimes cheaper to read from end to end.
+    sqlx::raw_sql("set enable_seqscan = off").execute(&pool).await.unwrap();
+    pool
 }
 
 /// Returns how many rows of `table` and entries of its indexes have been read so far.
@@ -98,4 +102,48 @@ async fn looking_for_repeats_reads_few_jobs_of_a_large_account(
     }
     let read = entries_read(&pool, "jobs").await - before;
     assert!(read < 8 * 100, "{read} rows and entries for 8 times 20 jobs");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn some_images_of_a_large_account_are_read_and_deleted_by_their_ids(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = one_connection(options, database).await;
+    let ada = large_account(&pool).await;
+    let some = images::list(&pool, ada, None, 160).await.unwrap();
+    let ids: Vec<_> = some.iter().map(|image| image.id).collect();
+
+    let before = entries_read(&pool, "images").await;
+    for twenty in ids.chunks(20) {
+        assert_eq!(images::owned_many(&pool, ada, twenty).await.unwrap().len(), 20);
+    }
+    let read = entries_read(&pool, "images").await - before;
+    assert!(read < 8 * 100, "{read} rows and entries for 8 times 20 images");
+
+    let before = entries_read(&pool, "images").await;
+    for twenty in ids.chunks(20) {
+        assert_eq!(images::delete_many(&pool, ada, twenty).await.unwrap().images.len(), 20);
+    }
+    let read = entries_read(&pool, "images").await - before;
+    assert!(read < 8 * 200, "{read} rows and entries to delete 8 times 20 images");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_page_of_an_export_reads_no_image_of_another_page(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = one_connection(options, database).await;
+    let ada = large_account(&pool).await;
+
+    let before = entries_read(&pool, "images").await;
+    let mut last = None;
+    for _ in 0..8 {
+        let page = accounts::images_after(&pool, ada, last, 20).await.unwrap();
+        assert_eq!(page.len(), 20);
+        last = page.last().map(Image::cursor);
+    }
+    let read = entries_read(&pool, "images").await - before;
+    assert!(read < 8 * 100, "{read} rows and entries for 8 pages of 20 images");
 }
