@@ -25,8 +25,7 @@ type ResultsSideProps = {
 };
 
 /** The results of a tool and the progress of the current run. */
-export function ResultsSide(props: ResultsSideProps) {
-  const { ref, tool, image, run, selectedId, onSelect, describe, onContinue, editedId } = props;
+export function ResultsSide({ ref, run, ...shown }: ResultsSideProps) {
   const cancel = useCancelJob(run.onCancelResponse);
   const heading = useRef<HTMLHeadingElement>(null);
   const { job } = run;
@@ -41,23 +40,17 @@ export function ResultsSide(props: ResultsSideProps) {
       </p>
       <ResultsPanel
         // Magic Fix shows the next image in place, and its results are another list.
-        key={image.id}
-        tool={tool}
-        image={image}
-        selectedId={selectedId}
-        onSelect={onSelect}
+        key={shown.image.id}
+        {...shown}
         // The Delete button disappears with its result; the focus moves here.
         onDeleted={() => heading.current?.focus()}
-        describe={describe}
-        onContinue={onContinue}
-        editedId={editedId}
         progress={
           job && (
             <div key="progress" ref={passFocus} className="absolute inset-x-3 bottom-3">
               <Suspense>
                 <JobProgress
                   job={job}
-                  texts={tool.texts}
+                  texts={shown.tool.texts}
                   isCanceling={cancel.isPending}
                   onCancel={() => cancel.mutate(job.id)}
                 />
