@@ -63,7 +63,8 @@ pub(super) async fn end_active(
     Ok(ended)
 }
 
-async fn end_active_in(
+/// Does what [`end_active`] does, in the caller's transaction.
+pub(super) async fn end_active_in(
     tx: &mut PgConnection,
     job: JobId,
     from: &[JobState],

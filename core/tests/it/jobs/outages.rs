@@ -202,6 +202,65 @@ async fn a_job_that_a_worker_has_just_started_does_not_end_as_unserved(pool: PgP
     assert_eq!(state(&pool, job).await, JobState::Running);
 }
 
+/// Submits `count` jobs of `owner`. No worker has served them for a minute.
+async fn unserved(pool: &PgPool, owner: UserId, count: usize) -> Vec<JobId> {
+    let mut unserved = Vec::new();
+    for _ in 0..count {
+        unserved.push(submit(pool, &paid(owner, image(pool, None, owner, b"x").await)).await);
+    }
+    sqlx::query(
+        "update jobs set created_at = created_at - interval '61 seconds', run_after = run_after - interval '61 seconds'
+         where owner_id = $1",
+    )
+    .bind(owner.uuid())
+    .execute(pool)
+    .await
+    .unwrap();
+    unserved
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn unserved_jobs_whose_owner_is_locked_do_not_hold_up_others(pool: PgPool) {
+    always_reachable(&pool).await;
+    let (ada, bob) = (user(&pool, "ada", 100).await, user(&pool, "bob", 0).await);
+    let hers = unserved(&pool, ada, 20).await;
+    let his = unserved(&pool, bob, 1).await;
+    let mut connection = pool.acquire().await.unwrap();
+    let mut hanging = connection.begin().await.unwrap();
+    sqlx::query("select from users where id = $1 for update")
+        .bind(ada.uuid())
+        .execute(&mut *hanging)
+        .await
+        .unwrap();
+    let ending = jobs::end_unserved(&pool, Duration::from_mins(1));
+    let ended = tokio::time::timeout(Duration::from_secs(5), ending).await;
+    assert_eq!(ended.expect("it does not wait for the lock").unwrap(), his);
+    hanging.rollback().await.unwrap();
+    assert_eq!(jobs::end_unserved(&pool, Duration::from_mins(1)).await.unwrap(), hers);
+    assert_eq!(balance(&pool, "ada").await, (120, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_unserved_job_that_cannot_be_ended_keeps_no_other_from_ending(pool: PgPool) {
+    always_reachable(&pool).await;
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    let first = unserved(&pool, bob, 1).await;
+    let refused = unserved(&pool, ada, 1).await;
+    let last = unserved(&pool, bob, 1).await;
+    let refuse = format!(
+        "create function refuse() returns trigger language plpgsql as
+         $$ begin raise exception 'refused'; end $$;
+         create trigger refuse before update on jobs for each row
+         when (new.state = 'failed' and new.owner_id = '{}') execute function refuse()",
+        ada.uuid()
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(&pool).await.unwrap();
+    let ended = jobs::end_unserved(&pool, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(ended, [first, last].concat());
+    sqlx::raw_sql("drop function refuse cascade").execute(&pool).await.unwrap();
+    assert_eq!(jobs::end_unserved(&pool, Duration::from_mins(1)).await.unwrap(), refused);
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
