@@ -30,6 +30,8 @@ pub async fn change_issuer(
     sets_aside: bool,
 ) -> sqlx::Result<IssuerChange> {
     let mut tx = db::begin(pool).await?;
+    // A million accounts take about as long as a statement may take otherwise.
+    sqlx::query!("set local statement_timeout = 0").execute(&mut *tx).await?;
     // Otherwise a sign-in between the check and the update would make it fail.
     sqlx::query!("lock table users in share row exclusive mode").execute(&mut *tx).await?;
     let taken = sqlx::query_as!(

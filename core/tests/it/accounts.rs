@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
-use retouch_core::accounts::{self, Deleted};
+use retouch_core::accounts::{self, Deleted, IssuerChange};
 use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
 use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
@@ -16,6 +16,7 @@ use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orde
 use retouch_standins::testing::{
     self, Bucket, ISSUER, first_attempt, image, new_result, object_keys, user, waits_for_a_lock,
 };
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -524,4 +525,24 @@ async fn a_checkout_page_that_opens_after_the_deletion_must_be_closed(pool: PgPo
             .await
             .unwrap();
     assert_eq!(kept, (Some("cs_late".into()), None, None));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn changing_the_issuer_may_take_longer_than_other_statements(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = options.max_connections(1).connect_with(database).await.unwrap();
+    user(&pool, "ada", 0).await;
+    sqlx::raw_sql(
+        "create function hesitate() returns trigger language plpgsql as
+         $$ begin perform pg_sleep(0.3); return null; end $$;
+         create trigger hesitate after update on users for each row execute function hesitate();
+         set statement_timeout = '100ms'",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    let change = accounts::change_issuer(&pool, ISSUER, "https://new.test", false).await;
+    assert!(matches!(change.unwrap(), IssuerChange::Changed { accounts: 1, .. }));
 }
