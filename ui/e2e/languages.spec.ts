@@ -16,7 +16,7 @@ test.describe('with a German browser', () => {
 
   test('the page is German from its first text, and one request larger', async ({ page }) => {
     const { scripts } = await firstLoad(page, '/dashboard');
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText('KI-Bildbearbeitung leicht gemacht');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('KI‑Bildbearbeitung leicht gemacht');
     await expect(page.locator('html')).toHaveAttribute('lang', 'de');
     await expect(page).toHaveTitle('Retouch · KI-Bildbearbeitung leicht gemacht');
     expect(scripts.de).toBeLessThan(CATALOGUE_BYTES);

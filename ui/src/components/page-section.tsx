@@ -16,7 +16,7 @@ export function PageSection({ title, text, children }: PageSectionProps) {
         </h2>
         <div className="mt-2 text-sm text-soft">{text}</div>
       </div>
-      <div className="grid min-w-0 content-start gap-6">{children}</div>
+      <div className="grid min-w-0 grid-cols-1 content-start gap-6">{children}</div>
     </section>
   );
 }

@@ -21,8 +21,8 @@ export function ShownOnce({ label, hint, secret, onDone }: ShownOnceProps) {
   }
 
   return (
-    <div className="grid gap-3 rounded-lg border border-accent bg-accent-wash p-4 md:p-6">
-      <label htmlFor={id} className="font-semibold">
+    <div className="grid min-w-0 gap-3 rounded-lg border border-accent bg-accent-wash p-4 md:p-6">
+      <label htmlFor={id} className="font-semibold wrap-anywhere">
         {label}
       </label>
       <p id={`${id}-hint`} className="text-sm">

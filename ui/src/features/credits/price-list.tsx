@@ -14,7 +14,7 @@ export function PriceList() {
               {toolName(tool)}
               {factor ? ` ${factor}X` : ''}
             </dt>
-            <dd className="font-semibold tabular-nums">{credits(cost)}</dd>
+            <dd className="font-semibold whitespace-nowrap tabular-nums">{credits(cost)}</dd>
           </div>
         )),
       )}

@@ -48,7 +48,7 @@ export default function SelectionTools(props: SelectionToolsProps) {
   }
 
   return (
-    <div data-selecting className="flex w-full items-center justify-between gap-3">
+    <div data-selecting className="flex w-full flex-wrap items-center justify-between gap-3">
       <div className="-ml-2 flex min-w-0 items-center gap-1">
         <IconButton label={t('End selection')} onClick={onEnd}>
           <Icon name="close" />

@@ -23,7 +23,7 @@ export function ResultFacts({ result }: { result: DisplayedResult }) {
   if (!result.jobId) return <p className="text-sm text-soft">{facts}</p>;
   return (
     <details
-      className="group/facts min-w-0 flex-1 basis-64 text-sm open:order-last open:basis-full"
+      className="group/facts min-w-0 flex-1 basis-64 text-sm open:basis-full"
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary
