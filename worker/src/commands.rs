@@ -57,7 +57,7 @@ pub struct ModelArgs {
     /// Maximum memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
     /// they fit
     /// [default: 1024 on a CPU; on a GPU 4096 or an eighth of the memory of all models, whichever is more, and at most
-    /// half of it and of RETOUCH_GPU_MEMORY_MIB]
+    /// half of it and of `--gpu-memory-mib`]
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
     /// A model with the task `safety` that checks the results of Magic Fix; an unsafe result is discarded and costs
