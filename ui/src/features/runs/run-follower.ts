@@ -132,7 +132,10 @@ class RunFollower {
     });
     // The response on its way may predate the new results and would remove them again. A list that could not be loaded has
     // earlier results, too.
-    if (isListFetching || !isKnown) void this.queryClient.invalidateQueries(list);
+    if (isListFetching || !isKnown) {
+      // A first fetch is not replaced by another one unless it is canceled.
+      void this.queryClient.cancelQueries(list).then(() => this.queryClient.invalidateQueries(list));
+    }
   }
 
   private list(): Job[] {
