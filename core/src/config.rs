@@ -16,8 +16,9 @@ pub struct DatabaseConfig {
     /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
     pub database_url: Secret,
-    /// Maximum number of connections that this process opens to Postgres.
-    #[arg(long, env, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of connections that this process opens to Postgres, at least 4: up to two tasks at a time hold one for a
+    /// lock, and use another.
+    #[arg(long, env, default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..))]
     pub database_connections: u32,
 }
 
@@ -84,7 +85,26 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Settings {
+        #[command(flatten)]
+        _database: DatabaseConfig,
+    }
+
+    #[test]
+    fn fewer_connections_than_the_chores_need_are_refused() {
+        let accepts = |connections| {
+            let url = ["retouch", "--database-url", "postgres://host/retouch"];
+            let connections = ["--database-connections", connections];
+            Settings::try_parse_from(url.into_iter().chain(connections)).is_ok()
+        };
+        assert!(accepts("4"));
+        assert!(!accepts("3"));
+    }
 
     #[test]
     fn settings_show_no_password_in_debug_output() {
