@@ -255,6 +255,8 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
             let headers = request.headers();
             let id = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+            // A client may send its own.
+            let id = id.filter(|id| id.len() <= MAX_REQUEST_ID);
             let (method, path) = (request.method(), request.uri().path());
             let span =
                 tracing::info_span!("request", http.method = %method, http.path = path, http.request_id = id);
@@ -264,6 +266,9 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         }))
         .layer(SetRequestIdLayer::new(request_id, NewRequestId))
 }
+
+/// Maximum length of a request's id in the log, in bytes.
+const MAX_REQUEST_ID: usize = 64;
 
 #[derive(Clone)]
 struct NewRequestId;

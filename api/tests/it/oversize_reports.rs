@@ -14,7 +14,7 @@ use crate::app::TestApp;
 /// A secret in the hostile URLs that must not be logged.
 const SECRET: &str = "s3cr3t";
 /// The maximum length of a log line, in bytes.
-const MAX_LINE_BYTES: usize = 600;
+const MAX_LINE_BYTES: usize = 750;
 
 /// A listener that must not receive connections.
 struct Canary(TcpListener);
