@@ -79,8 +79,12 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/(lib\/download|features\/results\/(result-file|fetch-picture))/,
             },
-            // The lists of active jobs. Most pages load them only if there are any.
-            { name: 'job-list', priority: 2, test: /src\/features\/runs\/(job-row|active-jobs-list)/ },
+            // The lists and texts of active jobs. Most pages load them only if there are any.
+            {
+              name: 'job-list',
+              priority: 2,
+              test: /src\/features\/runs\/(job-row|active-jobs-list|job-text|waits)/,
+            },
             // What several parts of the account page show.
             {
               name: 'account-parts',
@@ -100,10 +104,10 @@ export default defineConfig(({ mode, command }) => ({
               test: /src\/(app\/shell\/|lib\/(consent|online|pasted-picture)\.|features\/credits\/(get-user|promotion)\.|components\/tooltip\.)/,
               minShareCount: 2,
             },
-            // Without what only the tools' pages need to start a run.
+            // Without what only the tools' pages need to start a run, and what only the pages with thumbnails need.
             {
               name: 'runs',
-              test: /src\/features\/runs\/(?!use-run\.|check-preconditions|run-problem-notice|run-request)/,
+              test: /src\/features\/runs\/(?!use-run\.|progress-badge|check-preconditions|run-problem-notice|run-request)/,
               minShareCount: 2,
             },
           ],

@@ -1,21 +1,14 @@
-import { Suspense } from 'react';
-import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
 import { ImageGrid } from '@/features/images/image-grid';
 import { UploadPanel } from '@/features/images/upload-panel';
 import { useImageFilter } from '@/features/images/use-image-filter';
 import { useUploadQueue } from '@/features/images/use-upload-queue';
+import { ProgressBadge } from '@/features/runs/progress-badge';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { t } from '@/lib/translate';
 
-const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
-
-const badge = (imageId: string) => (
-  <Suspense>
-    <ActiveJobsBadge imageId={imageId} />
-  </Suspense>
-);
+const badge = (imageId: string) => <ProgressBadge imageId={imageId} />;
 
 export default function ImagesRoute() {
   const { limits } = useConfig();

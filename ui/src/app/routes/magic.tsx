@@ -8,6 +8,7 @@ import { PageSkeleton } from '@/components/page-skeleton';
 import { Skeleton } from '@/components/skeleton';
 import { signInFailure } from '@/features/auth/texts';
 import { magicFix } from '@/features/catalog/magic-fix';
+import { ProgressBadge } from '@/features/runs/progress-badge';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
@@ -17,7 +18,6 @@ import { Installed } from './installed';
 
 // Users need only the picker, visitors only the examples.
 const ImagePicker = lazyWithRetry(() => import('@/features/images/image-picker'));
-const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 const FixTabs = lazyWithRetry(() => import('@/features/examples/fix-tabs'));
 
 const placeholder = <Skeleton className="h-96 rounded-lg" />;
@@ -46,11 +46,7 @@ export default function MagicRoute() {
           <ImagePicker
             prefix={magicFix.pagePath}
             maxDimension={limits[magicFix.limit]}
-            badge={(imageId) => (
-              <Suspense>
-                <ActiveJobsBadge imageId={imageId} />
-              </Suspense>
-            )}
+            badge={(imageId) => <ProgressBadge imageId={imageId} />}
           />
         </Suspense>
       </div>

@@ -5,6 +5,7 @@ import { useBatches } from '@/features/batch/batch-store';
 import type { EditingTool } from '@/features/catalog/tool';
 import { useUser } from '@/features/credits/get-user';
 import ImagePicker from '@/features/images/image-picker';
+import { ProgressBadge } from '@/features/runs/progress-badge';
 import { connectionLost } from '@/lib/api-client';
 import { useConfig } from '@/lib/env';
 import { notifyError } from '@/lib/notify';
@@ -12,7 +13,6 @@ import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { fileLimits } from '@/lib/use-chosen-image';
 
-const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 const loadAddFiles = () => import('@/features/batch/add-files');
 const loadBatchPanel = () => import('@/features/batch/batch-panel');
 const BatchPanel = lazyWithRetry(loadBatchPanel);
@@ -49,11 +49,7 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
       prefix={tool.pagePath}
       maxDimension={config.limits[tool.limit]}
       onFiles={startBatch}
-      badge={(imageId) => (
-        <Suspense>
-          <ActiveJobsBadge imageId={imageId} />
-        </Suspense>
-      )}
+      badge={(imageId) => <ProgressBadge imageId={imageId} />}
     />
   );
 }
