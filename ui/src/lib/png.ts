@@ -59,7 +59,7 @@ function chunk(name: string, data: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /** CRC-32, as PNG appends it to each chunk. */
-function checksum(bytes: Uint8Array): number {
+export function checksum(bytes: Uint8Array): number {
   let sum = 0xffffffff;
   for (const byte of bytes) {
     sum ^= byte;

@@ -144,6 +144,25 @@ describe('a run whose answer is lost', () => {
     expect(screen.queryByText(lost)).toBeNull();
   });
 
+  test('has the same key after a visit to another page', async () => {
+    const { router } = open(withImage());
+    const keys: (string | null)[] = [];
+    server.use(
+      http.post('*/api/magic-images/fix/:id', ({ request }) => {
+        keys.push(request.headers.get('Idempotency-Key'));
+        return HttpResponse.error();
+      }),
+    );
+    await run();
+    expect(await screen.findByText(lost)).toBeVisible();
+    await act(() => router.navigate('/terms'));
+    await screen.findByRole('heading', { name: 'Terms of Service' });
+    await act(() => router.navigate('/magic/image-1'));
+    await start();
+    await waitFor(() => expect(keys).toHaveLength(2));
+    expect(keys[1]).toBe(keys[0]);
+  });
+
   test('is not mistaken for a fix with another prompt', async () => {
     const api = withImage();
     open(api);

@@ -1,7 +1,7 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -9,39 +9,63 @@ import { server } from '@/testing/server';
 
 const path = '/remove-background/image-1';
 
+const withImage = (change: Partial<MockApi> = {}) =>
+  Object.assign(new MockApi(), { images: [anImage()], ...change });
+
 async function runButton() {
   const button = await screen.findByRole('button', { name: 'Remove Bg AI' });
   await waitFor(() => expect(button).toBeEnabled());
   return button;
 }
 
-test('a run whose answer is due is not started again after a visit to another page', async () => {
-  const api = Object.assign(new MockApi(), { images: [anImage()] });
-  const { router } = renderApp(path, { api, signedIn: true });
-  let pass = () => {};
-  const held = new Promise<void>((resolve) => {
-    pass = resolve;
-  });
+/** Holds runs back until they are released, and lets `answer` answer them; by default, the mock API does. */
+function holdRuns(answer = (): Response | undefined => undefined) {
   const keys: (string | null)[] = [];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   server.use(
-    http.post('*/api/rmbg-images/remove-bg-ai', ({ request }) => {
+    http.post('*/api/rmbg-images/remove-bg-ai', async ({ request }) => {
       keys.push(request.headers.get('Idempotency-Key'));
-      return keys.length === 1 ? held : undefined;
+      await held;
+      return answer();
     }),
   );
-  await userEvent.click(await runButton());
-  await waitFor(() => expect(keys).toHaveLength(1));
+  return { keys, release };
+}
 
-  await act(() => router.navigate('/images'));
-  await act(() => router.navigate(path));
-  await userEvent.click(await runButton());
-  await waitFor(() => expect(keys).toHaveLength(2));
-  pass();
+describe('a run whose page is left while it is being sent', () => {
+  /** Starts a run, visits another page, and comes back. */
+  async function startAndComeBack(api: MockApi, answer?: () => Response) {
+    const { router } = renderApp(path, { api, signedIn: true });
+    const runs = holdRuns(answer);
+    await userEvent.click(await runButton());
+    await act(() => router.navigate('/terms'));
+    await screen.findByRole('heading', { name: 'Terms of Service' });
+    await act(() => router.navigate(path));
+    await screen.findByText('No images to show');
+    return { ...runs, button: screen.getByRole('button', { name: 'Remove Bg AI' }) };
+  }
 
-  expect(keys[1]).toBe(keys[0]);
-  const results = await screen.findByRole('list', { name: 'All results' });
-  expect(await within(results).findAllByRole('img')).toHaveLength(1);
-  expect(api.results).toHaveLength(1);
+  test('is not started again', async () => {
+    const api = withImage();
+    const { keys, release, button } = await startAndComeBack(api);
+    await userEvent.click(button);
+    release();
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    expect(keys).toHaveLength(1);
+    expect(api.jobs).toHaveLength(1);
+  });
+
+  test('says on the page why it was refused', async () => {
+    const { release, button } = await startAndComeBack(withImage(), () =>
+      HttpResponse.json({ detail: 'Slow down' }, { status: 429 }),
+    );
+    release();
+    expect(await screen.findByText('Slow down')).toBeVisible();
+    expect(button).toBeEnabled();
+  });
 });
 
 test('a run adds nothing to a list of results that could not be loaded, but loads it', async () => {
@@ -57,4 +81,23 @@ test('a run adds nothing to a list of results that could not be loaded, but load
   await userEvent.click(await runButton());
   const results = await screen.findByRole('list', { name: 'All results' });
   await waitFor(() => expect(within(results).getAllByRole('img')).toHaveLength(3));
+});
+
+test('a run whose answer is lost has the same key after a reload', async () => {
+  const api = withImage();
+  const page = renderApp(path, { api, signedIn: true });
+  const { keys, release } = holdRuns(HttpResponse.error);
+  release();
+  await userEvent.click(await runButton());
+  expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+  page.unmount();
+
+  server.use(...api.handlers());
+  // What loads from here on is another page: a test that follows would have parts of both.
+  vi.resetModules();
+  const reloaded = await import('@/testing/render-app');
+  reloaded.renderApp(path, { api, signedIn: true });
+  await userEvent.click(await runButton());
+  await screen.findByRole('img', { name: 'Result 1' });
+  expect(api.idempotencyKeys).toEqual(keys);
 });

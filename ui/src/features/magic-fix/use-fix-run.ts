@@ -7,6 +7,7 @@ import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
 import { problemText } from '@/lib/failure-text';
+import { checksum } from '@/lib/png';
 
 type FixRequest = {
   /** The picture that the marks belong to. */
@@ -56,10 +57,8 @@ export function useFixRun(imageId: string, targetId: string | null, events: FixE
     targetId,
     shown: useResults(magicFix, imageId).data,
     targetOf: ({ imageIdOf }) => imageIdOf(),
-    isRetry: (request, earlier) =>
-      request.prompt === earlier.prompt &&
-      request.shapes === earlier.shapes &&
-      request.isExact === earlier.isExact,
+    nameOf: ({ picture, prompt, isExact, shapes }) =>
+      `${picture} ${checksum(new TextEncoder().encode(JSON.stringify([prompt, isExact, shapes])))}`,
     isRunOf: (request, { prompt }) => wordsOf(request.prompt) === wordsOf(prompt),
     send: async ({ mask, prompt, isExact }, idempotencyKey, target) => {
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {

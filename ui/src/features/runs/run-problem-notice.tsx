@@ -1,7 +1,7 @@
 import { Suspense } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
-import type { RunProblem } from './use-run';
+import type { RunProblem } from './attempts';
 
 const NotEnoughCredits = lazyWithRetry(() => import('@/components/not-enough-credits'));
 

@@ -1,5 +1,5 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useLayoutEffect, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
 import { isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
@@ -7,17 +7,22 @@ import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { closeToast, notify } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
-import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
+import {
+  type Attempt,
+  addAttempt,
+  changeAttempt,
+  forgetAttempt,
+  keyOf,
+  type RunProblem,
+  setKey,
+  useAttempts,
+} from './attempts';
 import { usePreconditionCheck } from './check-preconditions';
 import { hasEndedWithoutResult } from './job-state';
 import { isRunRefusal } from './run-request';
 import { useImageRuns } from './use-image-runs';
-
-export type RunProblem =
-  | { kind: 'not-enough-credits' }
-  | { kind: 'refused'; detail: string; toastId: string };
 
 /** Why the API refused a run, or why its job failed. */
 type Refusal = { code?: string | null; detail: string };
@@ -35,8 +40,8 @@ type RunOptions<Request> = {
   /** Returns the image to run on, if that may be another one. */
   targetOf?: (request: Request) => Promise<string>;
   send: (request: Request, idempotencyKey: string, imageId: string) => Promise<Job | Result[]>;
-  /** Whether two requests are equal, so that the second one retries the first. */
-  isRetry: (request: Request, earlier: Request) => boolean;
+  /** Returns a name that only equal requests have: the second one retries the first. */
+  nameOf: (request: Request) => string;
   /** Whether a request starts runs like this one. */
   isRunOf: (request: Request, run: Run) => boolean;
   /** The API has started the run of a request. */
@@ -48,40 +53,17 @@ type RunOptions<Request> = {
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
 
-type Attempt<Request> = {
-  request: Request;
-  /** Makes its repeats start a single run. */
-  key: string;
-  isRepeat: boolean;
-  /** The image that it was sent for. */
-  imageId: string;
-  /** The results of that image that were known before. */
-  seen?: Result[] | undefined;
-  /** Its job; before the answer, the first one like it. */
-  jobId?: string;
-  /** The problem that was shown when its answer was lost. */
-  lost?: RunProblem;
+/** What becomes of attempts. */
+type Page = {
+  isOwn(attempt: Attempt): boolean;
+  onAnswer(attempt: Attempt, answer: Job | Result[]): void;
+  onError(attempt: Attempt, error: Error): void;
 };
 
-/**
- * The last request of each tool and image that may have reached the API. Its repeat keeps its idempotency key, also after a
- * visit to another page: the request is still on its way, and another key would start a second run.
- */
-const unanswered = new Map<string, Attempt<unknown>>();
+/** The page with a `useRun` that people see. */
+let shownPage: Page | null = null;
 
-onSignOut(() => unanswered.clear());
-
-function unansweredAt<Request>(place: string) {
-  return {
-    get current() {
-      return (unanswered.get(place) ?? null) as Attempt<Request> | null;
-    },
-    set current(attempt) {
-      if (attempt) unanswered.set(place, attempt as Attempt<unknown>);
-      else unanswered.delete(place);
-    },
-  };
-}
+const isWaiting = ({ isDue, jobId }: Attempt) => isDue && !jobId;
 
 /**
  * A run on a stored image, from the click to the new results in the list.
@@ -94,11 +76,14 @@ export function useRun<Request>(options: RunOptions<Request>) {
   const [problem, setProblem] = useState<RunProblem | null>(null);
   /** Announced to screen readers. */
   const [announcement, setAnnouncement] = useState('');
-  /** The last attempt whose job is known. */
-  const [started, setStarted] = useState<Attempt<Request> | null>(null);
-  const pending = unansweredAt<Request>(`${tool.name} ${imageId}`);
   const checkPreconditions = usePreconditionCheck(imageId);
   const queryClient = useQueryClient();
+
+  const isOwn = (attempt: Attempt): attempt is Attempt<Request> =>
+    attempt.tool === tool.name && (attempt.pageImageId === imageId || attempt.imageId === imageId);
+  const ownAttempts = () => useAttempts.getState().filter(isOwn);
+  /** The attempt that waits for its answer, or for its run to show up. */
+  const waiting = useAttempts((all) => all.filter(isOwn).find(isWaiting));
 
   function fail(detail: string): RunProblem {
     // A toast with the id of a closing toast would not be shown.
@@ -126,23 +111,25 @@ export function useRun<Request>(options: RunOptions<Request>) {
 
   function setJob(attempt: Attempt<Request>, jobId: string, hasFailed: boolean) {
     if (attempt.jobId === jobId) return;
-    attempt.jobId = jobId;
-    setStarted(attempt);
+    changeAttempt(attempt, { jobId });
     if (attempt.lost) takeBack(attempt.lost);
     if (!hasFailed) options.onStarted?.(jobId, attempt.imageId, attempt.request);
   }
 
-  /** Takes a run for that of the request whose answer is due or was lost, unless they differ. */
-  function adopt(run: Run, jobId: string, ofImage: string | null | undefined, hasFailed = false) {
-    const attempt = pending.current;
-    if (!attempt || attempt.jobId || attempt.imageId !== ofImage || !isRunOf(attempt.request, run)) return;
-    setJob(attempt, jobId, hasFailed);
+  /** Takes a run for that of a request whose answer is due or was lost, unless they differ. */
+  function adopt(run: Run, jobId: string, isOfRequest: (attempt: Attempt) => boolean, hasFailed = false) {
+    const attempts = ownAttempts();
+    if (attempts.some((attempt) => attempt.jobId === jobId)) return false;
+    const attempt = attempts.find((one) => !one.jobId && isOfRequest(one) && isRunOf(one.request, run));
+    if (attempt) setJob(attempt, jobId, hasFailed);
+    return attempt !== undefined;
   }
 
   function adoptJob(job: Job) {
     // Canceled jobs have lost their key.
-    const isOfAnother = job.idempotencyKey && job.idempotencyKey !== pending.current?.key;
-    if (!isOfAnother) adopt(job, job.id, job.imageId, hasEndedWithoutResult(job));
+    const isOfRequest = ({ key, imageId }: Attempt) =>
+      imageId === job.imageId && (!job.idempotencyKey || job.idempotencyKey === key);
+    adopt(job, job.id, isOfRequest, hasEndedWithoutResult(job));
   }
 
   const active = useImageRuns({
@@ -158,68 +145,93 @@ export function useRun<Request>(options: RunOptions<Request>) {
     },
   });
 
-  const submit = useMutation({
-    mutationFn: async (attempt: Attempt<Request>) => {
-      await checkPreconditions();
-      attempt.imageId = (await options.targetOf?.(attempt.request)) ?? imageId;
-      attempt.seen = queryClient.getQueryData(tool.resultsKey(attempt.imageId));
-      pending.current = attempt;
-      return options.send(attempt.request, attempt.key, attempt.imageId);
-    },
-    onSuccess: (answer, attempt) => {
-      if (pending.current === attempt) pending.current = null;
-      const job = Array.isArray(answer) ? null : answer;
-      const hasFailed = job !== null && hasEndedWithoutResult(job);
-      const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
-      const isKnown = job && (hasFailed || attempt.seen?.some((result) => result.jobId === jobId));
-      // The user has asked for a run after the one whose answer was lost, unless that one has ended since.
-      if (attempt.isRepeat && isKnown && !attempt.jobId) return submitAttempt(attempt.request);
-      if (jobId) setJob(attempt, jobId, hasFailed);
-      if (job) return active.update(job);
-      active.complete(attempt.imageId, answer as Result[]);
-      arrive(answer as Result[]);
-    },
-    onError: (error, attempt) => {
-      const isRefused = isRunRefusal(error);
-      // The page shows the run, or how it ended.
-      if (!isRefused && attempt.jobId) return;
-      // Any other refusal of a repeat may have come before the API looked for the key's job.
-      const isOver = isRefused && (!attempt.isRepeat || error.code === 'idempotency_key_reused');
-      if (isOver && pending.current === attempt) pending.current = null;
-      if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
-      // The image or the result was deleted elsewhere; the page says which.
-      if (isProblem(error, 404)) {
-        void queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
-        void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
-      }
-      if (isRefused && isExplained(error, attempt.request)) return;
-      const failure = fail(failureText(error));
-      if (!isRefused && pending.current?.key === attempt.key) pending.current.lost = failure;
-    },
-  });
-  /** The attempt that waits for its answer, or for its run to show up. */
-  const waiting = submit.isPending && submit.variables !== started ? submit.variables : null;
-
-  function start(request: Request) {
-    if (waiting || active.job) return;
-    if (problem) takeBack(problem);
-    setAnnouncement('');
-    const earlier = pending.current;
-    submitAttempt(request, earlier && options.isRetry(request, earlier.request) ? earlier.key : null);
+  function onAnswer(attempt: Attempt<Request>, answer: Job | Result[]) {
+    forgetAttempt(attempt);
+    const job = Array.isArray(answer) ? null : answer;
+    const hasFailed = job !== null && hasEndedWithoutResult(job);
+    const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
+    const isKnown = job && (hasFailed || attempt.seen?.some((result) => result.jobId === jobId));
+    // The user has asked for a run after the one whose answer was lost, unless that one has ended since.
+    if (attempt.isRepeat && isKnown && !attempt.jobId) return submit(attempt.request);
+    if (jobId) setJob(attempt, jobId, hasFailed);
+    if (job) return active.update(job);
+    active.complete(attempt.imageId, answer as Result[]);
+    arrive(answer as Result[]);
   }
 
-  function submitAttempt(request: Request, repeatedKey: string | null = null) {
-    submit.mutate({ request, key: repeatedKey ?? newId(), isRepeat: repeatedKey !== null, imageId });
+  function onError(attempt: Attempt<Request>, error: Error) {
+    const isRefused = isRunRefusal(error);
+    // Any other refusal of a repeat may have come before the API looked for the key's job.
+    const isOver = isRefused && (!attempt.isRepeat || error.code === 'idempotency_key_reused');
+    const isKept = !isOver && keyOf(attempt.name) === attempt.key;
+    if (isKept) changeAttempt(attempt, { isDue: false });
+    else forgetAttempt(attempt);
+    // The page shows the run, or how it ended.
+    if (!isRefused && attempt.jobId) return;
+    if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
+    // The image or the result was deleted elsewhere; the page says which.
+    if (isProblem(error, 404)) {
+      void queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
+      void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
+    }
+    if (isRefused && isExplained(error, attempt.request)) return;
+    const failure = fail(failureText(error));
+    if (!isRefused && isKept) attempt.lost = failure;
+  }
+
+  const page: Page = { isOwn, onAnswer, onError };
+  useLayoutEffect(() => {
+    shownPage = page;
+    return () => {
+      shownPage = null;
+    };
+  });
+
+  function start(request: Request) {
+    if (ownAttempts().some(isWaiting) || active.job) return;
+    if (problem) takeBack(problem);
+    setAnnouncement('');
+    // A request that may have reached the API keeps its idempotency key when it is repeated.
+    submit(request, keyOf(options.nameOf(request)));
+  }
+
+  function submit(request: Request, repeatedKey?: string) {
+    const attempt: Attempt<Request> = {
+      request,
+      name: options.nameOf(request),
+      key: repeatedKey ?? newId(),
+      isRepeat: repeatedKey !== undefined,
+      tool: tool.name,
+      pageImageId: imageId,
+      imageId,
+      isDue: true,
+    };
+    addAttempt(attempt);
+    // Until then, the user may have left the page and come back to it.
+    const pageOf = () => (shownPage?.isOwn(attempt) ? shownPage : page);
+    send(attempt).then(
+      (answer) => pageOf().onAnswer(attempt, answer),
+      (error) => pageOf().onError(attempt, error),
+    );
+  }
+
+  async function send(attempt: Attempt<Request>) {
+    await checkPreconditions();
+    attempt.imageId = (await options.targetOf?.(attempt.request)) ?? imageId;
+    attempt.seen = queryClient.getQueryData(tool.resultsKey(attempt.imageId));
+    setKey(attempt.name, attempt.key);
+    return options.send(attempt.request, attempt.key, attempt.imageId);
   }
 
   const onShown = useEffectEvent((results: Result[]) => {
-    const { seen, jobId } = pending.current ?? {};
-    if (!seen || jobId) return;
-    for (const result of results) {
-      if (seen.some((old) => old.jobId === result.jobId)) continue;
-      adopt(result, result.jobId, result.sourceImageId);
-    }
-    const made = results.filter((result) => result.jobId === pending.current?.jobId);
+    const made = results.filter((result) =>
+      adopt(
+        result,
+        result.jobId,
+        ({ imageId, seen }) =>
+          imageId === result.sourceImageId && seen?.some(({ jobId }) => jobId === result.jobId) === false,
+      ),
+    );
     if (made.length > 0) arrive(made);
   });
   useEffect(() => {
@@ -243,7 +255,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       active.update(job);
       if (job.state === 'cancelled') setAnnouncement(t('The run was canceled'));
     },
-    isBusy: waiting !== null || active.job !== null || active.isLoading,
+    isBusy: waiting !== undefined || active.job !== null || active.isLoading,
     problem,
     announcement,
   };

@@ -17,7 +17,7 @@ export function useToolRun(tool: EditingTool, imageId: string, onDone: (results:
     imageId,
     shown: useResults(tool, imageId).data,
     onDone,
-    isRetry: (action, earlier) => action === earlier,
+    nameOf: (action) => `${action.path} ${imageId}`,
     isRunOf: (action, { tier, factor }) =>
       (tier === 'free') === (action === tool.free) && (factor ?? null) === action.factor,
     send: async (action, idempotencyKey) =>
