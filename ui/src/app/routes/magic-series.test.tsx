@@ -215,6 +215,50 @@ test('a mask is continued after a run that was canceled before its answer', asyn
   await waitFor(async () => expect((await mask()).textContent).toBe('paint paint'));
 });
 
+describe('a mask whose run has failed', () => {
+  const failure = { code: 'internal_error', detail: 'Something went wrong' };
+
+  /** Draws two strokes, runs, and visits another page. */
+  async function runAndLeave(api: MockApi) {
+    const { router } = open(api);
+    await draw();
+    await draw(200);
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    await screen.findByRole('progressbar');
+    await act(() => router.navigate('/terms'));
+    await screen.findByRole('heading', { name: 'Terms of Service' });
+    return router;
+  }
+
+  async function expectContinued() {
+    expect((await mask()).textContent).toBe('paint paint');
+    await draw(300);
+    await waitFor(async () => expect((await mask()).textContent).toBe('paint paint paint'));
+  }
+
+  test('on another page is continued', async () => {
+    const api = withImage({ stepMs: 500 });
+    await runAndLeave(api);
+    Object.assign(api.jobs[0] ?? {}, { state: 'failed', failure });
+    await userEvent.click(await screen.findByRole('link', { name: 'Show the image' }));
+    await expectContinued();
+  });
+
+  test('during a reload is continued', async () => {
+    const run = { jobId: 'job-7', marks: 2 };
+    const done = [0, 50].map((x) => ({ kind: 'paint' as const, size: 40, points: [x, 0] }));
+    useMaskStore.setState({
+      drafts: { 'image-1': { done, undone: [], prompt: 'remove it', isSubmitted: true, run } },
+    });
+    const api = withImage();
+    api.startJob({ id: 'job-7', tool: 'magic-fix', imageId: 'image-1', state: 'failed', failure });
+    open(api);
+    expect(await screen.findByText('Something went wrong')).toBeVisible();
+    await expectContinued();
+  });
+});
+
 describe('the results of the next image in a series', () => {
   const made = { resultId: 'one', imageId: 'image-1', tool: 'magic-fix' as const };
   const withSeries = () =>

@@ -9,7 +9,7 @@ import { magicFix } from '@/features/catalog/magic-fix';
 import { isDrawn, shapesOf } from '@/features/mask/marks';
 import { MaskEditor } from '@/features/mask/mask-editor';
 import { maskFile } from '@/features/mask/mask-file';
-import { draftActions, dropRun, useDraft, useMaskStore } from '@/features/mask/mask-store';
+import { draftActions, useDraft, useMaskStore } from '@/features/mask/mask-store';
 import { reachPixels } from '@/features/mask/reach';
 import { useResults } from '@/features/results/get-results';
 import { MadeFromLink } from '@/features/results/made-from-link';
@@ -63,7 +63,6 @@ function Editor({ image }: { image: Image }) {
       stage.showImage(imageId);
       scrollToResults(results.current, NARROW);
     },
-    onUnsuccessful: (jobId) => (jobId ? dropRun(jobId) : draft.dropRun()),
     // A phone shows the results by then, and the mask's own notice is far above.
     onRefused: ({ field, detail }) => (field === 'prompt' ? focusPrompt() : notifyError(detail)),
   });

@@ -38,8 +38,6 @@ type FixEvents = {
   onDone: (results: Result[]) => void;
   /** The API has started the run of these marks, on this image. */
   onStarted: (jobId: string, imageId: string, request: FixRequest) => void;
-  /** The run was refused, failed or was canceled. */
-  onUnsuccessful: (jobId: string | null) => void;
   onRefused: (refusal: FixRefusal) => void;
 };
 

@@ -9,7 +9,8 @@
 // forwards, the draft records where Undo came from. Going back and forth only changes the address, and costs nothing.
 //
 // A draft also records its run. Whenever the results contain that run's, the editor moves on to it: when the run ends
-// here, and as well after a reload, a sleeping phone, or a visit to another page.
+// here, and as well after a reload, a sleeping phone, or a visit to another page. A run that ends without a result is
+// dropped from its draft, so that the next stroke continues the mask.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
@@ -19,9 +20,11 @@ import type { ComparedPicture, EditedPicture, RunHistory } from '@/features/mask
 import { continueDraft, draftActions, type PlaceOfResult, useDraft } from '@/features/mask/mask-store';
 import { useResults } from '@/features/results/get-results';
 import { imageFromResult } from '@/features/results/image-from-result';
+import { followerOf } from '@/features/runs/run-follower';
 import type { Image, Result } from '@/lib/api-types';
 import { paths } from '@/lib/paths';
 import { t } from '@/lib/translate';
+import { dropEndedRuns } from './drop-ended-runs';
 import { useSourceImage } from './source-image';
 
 /** The draft of an image that was made from a result is the draft of that result. */
@@ -88,6 +91,14 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
   useEffect(() => {
     if (arrived) moveOn(arrived);
   }, [arrived]);
+
+  const awaitedId = list.data && !arrived ? run?.jobId : undefined;
+  useEffect(() => {
+    const follower = followerOf(queryClient);
+    follower.watchers.add(dropEndedRuns);
+    // It may have ended before this page loaded.
+    if (awaitedId) void follower.follow({ id: awaitedId, imageId: image.id, tool: magicFix.name });
+  }, [queryClient, image.id, awaitedId]);
 
   // The result of the address has been deleted.
   const isGone = resultId !== null && list.data !== undefined && !shown;

@@ -102,7 +102,7 @@ export function continueDraft(picture: string, result: PlaceOfResult) {
 /** After a run that produced nothing, its mask is editable again, even if Undo has since moved to another picture. */
 export function dropRun(jobId: string) {
   for (const [picture, { run }] of Object.entries(useMaskStore.getState().drafts)) {
-    if (run?.jobId === jobId) draftActions(picture).dropRun();
+    if (run?.jobId === jobId) updateDraft(picture, () => ({ isSubmitted: false, run: undefined }));
   }
 }
 
@@ -128,8 +128,6 @@ export function draftActions(picture: string) {
     /** Records the run that was started with the first marks. Later ones came while it was being sent. */
     setRun: (jobId: string, marks: number) =>
       update(({ done }) => ({ isSubmitted: done.length <= marks, run: { jobId, marks } })),
-    /** Its run produced nothing. */
-    dropRun: () => update(() => ({ isSubmitted: false, run: undefined })),
     /** Undo has come back to this picture: its mask can be changed again. */
     comeBack: (next: PlaceOfResult) => update(() => ({ isSubmitted: false, next })),
   };

@@ -47,8 +47,6 @@ type RunOptions<Request> = {
   /** The API has started the run of a request. */
   onStarted?: (jobId: string, imageId: string, request: Request) => void;
   onDone: (results: Result[]) => void;
-  /** A run was refused, failed or was canceled. Without a job, it was refused. */
-  onUnsuccessful?: (jobId: string | null) => void;
   /** Handles a refusal that the tool explains itself; returns false to show it in the usual way. */
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
@@ -98,12 +96,6 @@ export function useRun<Request>(options: RunOptions<Request>) {
     if (failure.kind === 'refused') void closeToast(failure.toastId);
   }
 
-  /** Lets the tool explain a refusal. */
-  function isExplained(refusal: Refusal, request: Request | null, jobId: string | null = null): boolean {
-    options.onUnsuccessful?.(jobId);
-    return options.onRefused(refusal, request);
-  }
-
   function arrive(results: Result[]) {
     setAnnouncement(t(resultReady));
     options.onDone(results);
@@ -138,10 +130,10 @@ export function useRun<Request>(options: RunOptions<Request>) {
     tool: tool.name,
     onEnd: (job) => {
       adoptJob(job);
-      if (job.state === 'done') return arrive(job.results);
-      if (job.state === 'cancelled') return options.onUnsuccessful?.(job.id);
-      const { failure } = job;
-      if (!failure || !isExplained(failure, null, job.id)) fail(failure ? problemText(failure) : '');
+      if (job.results.length > 0) return arrive(job.results);
+      const { state, failure } = job;
+      const isExplained = failure && options.onRefused(failure, null);
+      if (state === 'failed' && !isExplained) fail(failure ? problemText(failure) : '');
     },
   });
 
@@ -174,7 +166,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       void queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
       void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
     }
-    if (isRefused && isExplained(error, attempt.request)) return;
+    if (isRefused && options.onRefused(error, attempt.request)) return;
     const failure = fail(failureText(error));
     if (!isRefused && isKept) attempt.lost = failure;
   }
