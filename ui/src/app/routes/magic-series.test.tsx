@@ -399,7 +399,10 @@ describe('a finished fix', () => {
     expect((await mask()).textContent).toBe('paint');
   });
 
-  test('keeps what is drawn while the run is being sent, for the next one', async () => {
+  test.each([
+    ['drawn', async () => {}],
+    ['drawn after an undo', () => press('Undo')],
+  ])('keeps what is %s while the run is being sent, for the next one', async (_, undo) => {
     const api = withImage({ stepMs: 30 });
     open(api);
     let accept = () => {};
@@ -410,6 +413,7 @@ describe('a finished fix', () => {
     await draw();
     fireEvent.change(await field(), { target: { value: 'remove it' } });
     await start();
+    await undo();
     await draw(300);
     accept();
     await waitFor(async () => expect(await picture()).toBe(api.fixed.at(-1)?.url));

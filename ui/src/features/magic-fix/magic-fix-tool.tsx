@@ -99,7 +99,7 @@ function Editor({ image }: { image: Image }) {
         picture: picture.key,
         imageIdOf: picture.imageId,
         shapes,
-        marks: done.length,
+        marks: done,
         mask,
         prompt: prompt.trim(),
         isExact: chosenExact,

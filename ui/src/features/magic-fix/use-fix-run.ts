@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { magicFix } from '@/features/catalog/magic-fix';
-import type { Shape } from '@/features/mask/marks';
+import type { Mark, Shape } from '@/features/mask/marks';
 import { useResults } from '@/features/results/get-results';
 import { runLimit } from '@/features/runs/run-request';
 import { useRun } from '@/features/runs/use-run';
@@ -15,8 +15,8 @@ type FixRequest = {
   /** Returns the image to fix; made the first time if the picture is a result. */
   imageIdOf: () => Promise<string>;
   shapes: Shape[];
-  /** The number of marks that made the mask. */
-  marks: number;
+  /** The marks that made the mask. */
+  marks: Mark[];
   mask: File;
   prompt: string;
   /** Whether nothing outside the mask may change; undefined leaves it to the API. */

@@ -5,8 +5,8 @@ import { draftActions, dropRun, useMaskStore } from './mask-store';
 const draftOf = (picture: string) => useMaskStore.getState().drafts[picture];
 
 test('a run that comes to nothing changes the draft that it was started with', () => {
-  draftActions('a').setRun('earlier', 0);
-  draftActions('b').setRun('job', 0);
+  draftActions('a').setRun('earlier', []);
+  draftActions('b').setRun('job', []);
   dropRun('job');
   expect(draftOf('a')).toMatchObject({ isSubmitted: true, run: { jobId: 'earlier' } });
   expect(draftOf('b')).toMatchObject({ isSubmitted: false, run: undefined });

@@ -125,9 +125,13 @@ export function draftActions(picture: string) {
     redo: () => update((draft) => ({ ...redo(draft), isSubmitted: false })),
     setPrompt: (prompt: string) => update(() => ({ prompt })),
     setExact: (isExact: boolean) => update(() => ({ isExact })),
-    /** Records the run that was started with the first marks. Later ones came while it was being sent. */
-    setRun: (jobId: string, marks: number) =>
-      update(({ done }) => ({ isSubmitted: done.length <= marks, run: { jobId, marks } })),
+    /** Records the run that was started with these marks. Others came while it was being sent. */
+    setRun: (jobId: string, sent: Mark[]) =>
+      update(({ done }) => {
+        const other = done.findIndex((mark, index) => mark !== sent[index]);
+        const marks = other < 0 ? sent.length : other;
+        return { isSubmitted: done.length <= marks, run: { jobId, marks } };
+      }),
     /** Undo has come back to this picture: its mask can be changed again. */
     comeBack: (next: PlaceOfResult) => update(() => ({ isSubmitted: false, next })),
   };
