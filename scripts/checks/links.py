@@ -18,7 +18,7 @@ HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.M)
 ROOMS = "|".join((*crates(), "clients", "scripts", "ui", "models", "migrations", "deploy", "docs"))
 PATH = re.compile(rf"(?:{ROOMS})/[\w.*/-]*\w[\w.*-]*/?|\.github/[\w./-]+")
 # Built, fetched and secret files, placeholders, and `deploy/NAME` of kubectl.
-ABSENT = re.compile(r"^(deploy/compose/secrets|deploy/watch/nodes|deploy/retouch-|models/sd15-inpainting|ui/dist)|\.onnx$|/(X$|NNNN)")
+ABSENT = re.compile(r"^(deploy/compose/secrets|deploy/monitoring/nodes|deploy/retouch-|models/sd15-inpainting|ui/dist)|\.onnx$|/(X$|NNNN)")
 # Records of the past, and texts of others.
 EXEMPT = ("CHANGELOG.md", "THIRD-PARTY.md")
 

@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.console import line, took
 from devstack import build, prerequisites
 
-from . import client_types, clients, kubernetes, links, migrations, notices, prose, python_imports, rust_cycles, watching, workflows
+from . import client_types, clients, kubernetes, links, migrations, monitoring, notices, prose, python_imports, rust_cycles, workflows
 from .arrows import wrong_arrows
 from .beside import Beside
 from .containers import checks as containers
@@ -33,7 +33,7 @@ def run():
         ("dependencies between modules", arrows),
         ("cycles between Rust files", findings_of(rust_cycles.check)),
         ("imports of the scripts", findings_of(python_imports.check)),
-        ("alerts, board and runbooks", findings_of(watching.check)),
+        ("alerts, board and runbooks", findings_of(monitoring.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),
         ("third-party licenses", findings_of(notices.check)),
         ("images and the compose stack", findings_of(containers.check)),

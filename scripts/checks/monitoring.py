@@ -1,7 +1,7 @@
 """Checks the alerts, the dashboards, the runbooks and the list of metrics.
 
 If a metric is renamed, its panels become empty and its alerts stop firing, silently. So every metric and label in
-`deploy/watch` must be one that the code reports. `docs/metrics.md` must have exactly these.
+`deploy/monitoring` must be one that the code reports. `docs/metrics.md` must have exactly these.
 """
 
 import json
@@ -16,7 +16,7 @@ from common.workspace import crates
 
 from . import validators
 
-WATCH = REPO / "deploy" / "watch"
+MONITORING = REPO / "deploy" / "monitoring"
 RUNBOOKS = REPO / "docs" / "runbooks"
 METRICS = REPO / "docs" / "metrics.md"
 
@@ -56,12 +56,12 @@ def check():
     """Runs all checks. Returns one sentence for each error."""
     yaml = validators.yaml()
     known = reported()
-    alerts = yaml.safe_load((WATCH / "alerts.yml").read_text())
-    tested = yaml.safe_load((WATCH / "alerts_test.yml").read_text())
+    alerts = yaml.safe_load((MONITORING / "alerts.yml").read_text())
+    tested = yaml.safe_load((MONITORING / "alerts_test.yml").read_text())
     for config in ("prometheus.yml", "prometheus-kubernetes.yml"):
-        yaml.safe_load((WATCH / config).read_text())
+        yaml.safe_load((MONITORING / config).read_text())
     findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
-    for board in sorted(WATCH.glob("*.json")):
+    for board in sorted(MONITORING.glob("*.json")):
         findings += wrong_board(board.name, json.loads(board.read_text()), known)
     return findings + wrong_list(METRICS.read_text(), ours()) + promtool_errors()
 
@@ -195,7 +195,7 @@ def wrong_runbooks(alerts):
         text = path.read_text()
         if not text.startswith(f"# {name}\n"):
             findings.append(f"{path.name}: its title is not {name}")
-        if "(../../deploy/watch/alerts.yml)" not in text:
+        if "(../../deploy/monitoring/alerts.yml)" not in text:
             findings.append(f"{path.name}: it does not link to the alert")
         severity = rule.get("labels", {}).get("severity", "")
         if f"\n{severity.capitalize()} · " not in text:
@@ -250,7 +250,7 @@ def promtool_errors():
     commands = [["check", "config", "prometheus.yml"], ["test", "rules", "alerts_test.yml"]]
     findings = []
     for command in commands:
-        ran = subprocess.run(["promtool", *command], cwd=WATCH, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        ran = subprocess.run(["promtool", *command], cwd=MONITORING, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if ran.returncode:
             findings.append(f"promtool {' '.join(command)}: {(ran.stdout + ran.stderr).strip()}")
     return findings

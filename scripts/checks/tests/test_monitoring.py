@@ -3,8 +3,8 @@ import json
 import re
 import unittest
 
-from checks import validators, watching
-from checks.watching import Metric
+from checks import validators, monitoring
+from checks.monitoring import Metric
 from common.config import REPO
 
 KNOWN = {
@@ -16,7 +16,7 @@ KNOWN = {
 
 
 def findings(expression):
-    return watching.wrong_expression("here", expression, KNOWN)
+    return monitoring.wrong_expression("here", expression, KNOWN)
 
 
 class ListTest(unittest.TestCase):
@@ -24,7 +24,7 @@ class ListTest(unittest.TestCase):
     RIGHT = "| `retouch_waits` | gauge | `tool`, `tier` | jobs |\n| `retouch_done_total` | counter | | jobs |\n"
 
     def test_a_complete_list_is_accepted(self):
-        self.assertEqual(watching.wrong_list(self.RIGHT, self.KNOWN), [])
+        self.assertEqual(monitoring.wrong_list(self.RIGHT, self.KNOWN), [])
 
     def test_what_is_missing_gone_or_wrong_is_found(self):
         for old, new, finding in (
@@ -33,7 +33,7 @@ class ListTest(unittest.TestCase):
             ("gauge", "counter", "docs/metrics.md: retouch_waits is a gauge with the labels ['tier', 'tool']"),
             (", `tier`", "", "docs/metrics.md: retouch_waits is a gauge with the labels ['tier', 'tool']"),
         ):
-            self.assertIn(finding, watching.wrong_list(self.RIGHT.replace(old, new), self.KNOWN))
+            self.assertIn(finding, monitoring.wrong_list(self.RIGHT.replace(old, new), self.KNOWN))
 
 
 class ExpressionTest(unittest.TestCase):
@@ -67,12 +67,12 @@ class SourceTest(unittest.TestCase):
                 "code" => format!("{}", x(1))).increment(1);
             gauge!("b").set(f(2));
         """
-        found = dict(watching.metrics_in(source))
+        found = dict(monitoring.metrics_in(source))
         self.assertEqual(found["a_total"], Metric("counter", frozenset({"tool", "code"})))
         self.assertEqual(found["b"], Metric("gauge", frozenset()))
 
     def test_metrics_of_the_code_are_found_with_all_labels(self):
-        ours = watching.ours()
+        ours = monitoring.ours()
         self.assertEqual(ours["retouch_jobs_done_total"].labels, {"tool", "tier"})
         self.assertEqual(ours["retouch_http_request_seconds"].kind, "histogram")
         self.assertIn("retouch_backup_finished_seconds", ours)
@@ -80,13 +80,13 @@ class SourceTest(unittest.TestCase):
 
 class BoardTest(unittest.TestCase):
     def setUp(self):
-        self.board = json.loads((watching.WATCH / "board.json").read_text())
-        self.known = watching.reported()
+        self.board = json.loads((monitoring.MONITORING / "board.json").read_text())
+        self.known = monitoring.reported()
 
     def wrong(self, change):
         board = copy.deepcopy(self.board)
         change(board, next(panel for panel in board["panels"] if panel["type"] != "row"))
-        return watching.wrong_board("board", board, self.known)
+        return monitoring.wrong_board("board", board, self.known)
 
     def test_an_invalid_dashboard_is_found(self):
         self.assertEqual(self.wrong(lambda board, panel: None), [])
@@ -106,21 +106,21 @@ class BoardTest(unittest.TestCase):
 class AlertTest(unittest.TestCase):
     def setUp(self):
         yaml = validators.yaml()
-        self.alerts = yaml.safe_load((watching.WATCH / "alerts.yml").read_text())
-        self.tested = yaml.safe_load((watching.WATCH / "alerts_test.yml").read_text())
-        self.known = watching.reported()
+        self.alerts = yaml.safe_load((monitoring.MONITORING / "alerts.yml").read_text())
+        self.tested = yaml.safe_load((monitoring.MONITORING / "alerts_test.yml").read_text())
+        self.known = monitoring.reported()
 
     def test_an_alert_without_test_summary_severity_or_page_is_found(self):
         rule = self.alerts["groups"][0]["rules"][0]
         rule["alert"], rule["labels"], rule["annotations"] = "New", {}, {}
-        found = " ".join(watching.wrong_alerts(self.alerts, self.tested, self.known) + watching.wrong_runbooks(self.alerts))
+        found = " ".join(monitoring.wrong_alerts(self.alerts, self.tested, self.known) + monitoring.wrong_runbooks(self.alerts))
         for message in ("no test in alerts_test.yml", "no summary", "must be page or ticket", "is not in docs/runbooks", "no alert links to it"):
             self.assertIn(message, found)
 
     def test_a_page_with_another_severity_than_its_alert_is_found(self):
         self.alerts["groups"][0]["rules"][0]["labels"]["severity"] = "ticket"
         self.assertEqual(
-            watching.wrong_runbooks(self.alerts),
+            monitoring.wrong_runbooks(self.alerts),
             [
                 "paid-jobs-wait.md: the line below its title does not start with Ticket",
                 "docs/runbooks/README.md does not list paid-jobs-wait.md as a ticket",
@@ -131,7 +131,7 @@ class AlertTest(unittest.TestCase):
         """A quantile within a bucket is a guess, so a threshold there is crossed too early or too late."""
         [limits] = re.findall(r"set_buckets\(&\[(.*?)\]\)", (REPO / "core/src/telemetry.rs").read_text(), re.S)
         buckets = {float(limit) for limit in limits.split(",") if limit.strip()}
-        rules = [rule["expr"] for rule in watching.rules_of(self.alerts) if rule["expr"].startswith("histogram_quantile")]
+        rules = [rule["expr"] for rule in monitoring.rules_of(self.alerts) if rule["expr"].startswith("histogram_quantile")]
         self.assertTrue(rules)
         for rule in rules:
             self.assertIn(float(rule.rpartition(">")[2]), buckets, rule)
