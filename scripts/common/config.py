@@ -16,6 +16,8 @@ CACHE = REPO / ".retouch"
 # `release` builds in half the time; the images contain `dist` (see Cargo.toml).
 PROFILE = os.environ.get("RETOUCH_CARGO_PROFILE") or "release"
 PROGRAMS = REPO / "target" / PROFILE
+# Settings that the scripts use themselves, and that may be in the file that NAME_FILE names, as for the programs.
+SECRETS = ("DATABASE_URL", "REDIS_URL", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET")
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Settings:
 
 def load(environment=None):
     environment = dict(os.environ if environment is None else environment)
-    values = {**read_dotenv(REPO / ".env"), **environment}
+    values = with_files({**read_dotenv(REPO / ".env"), **environment})
     home = Path(values.get("RETOUCH_HOME") or CACHE)
     if not home.is_absolute():
         home = REPO / home
@@ -104,6 +106,19 @@ def load(environment=None):
         stripe_port=port(values, "RETOUCH_STRIPE_PORT", 19001),
         oidc_port=port(values, "RETOUCH_OIDC_PORT", 19400),
     )
+
+
+def with_files(values):
+    """Returns the values, with those of secrets that are in files."""
+    read = {}
+    for name in SECRETS:
+        path = values.get(f"{name}_FILE")
+        if path and not values.get(name):
+            try:
+                read[name] = Path(path).read_text().rstrip("\r\n")
+            except (OSError, UnicodeDecodeError) as error:
+                raise Problem(f"Cannot read {path}, which {name}_FILE names: {error}.") from error
+    return values | read
 
 
 def port(values, name, default):

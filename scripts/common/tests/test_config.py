@@ -31,6 +31,18 @@ class SettingsTest(unittest.TestCase):
         self.assertTrue(config.load({}).given("DATABASE_URL"))
         self.assertFalse(config.load({"DATABASE_URL": ""}).given("DATABASE_URL"))
 
+    def test_a_secret_can_be_in_a_file_unless_its_variable_is_set(self):
+        file = config.REPO / "url"
+        file.write_text("postgres://filed/db\n")
+        named = {"DATABASE_URL_FILE": str(file)}
+        self.assertEqual(config.load(named).get("DATABASE_URL"), "postgres://filed/db")
+        self.assertEqual(config.load(named | {"DATABASE_URL": ""}).get("DATABASE_URL"), "postgres://filed/db")
+        self.assertEqual(config.load(named | {"DATABASE_URL": "postgres://set/db"}).get("DATABASE_URL"), "postgres://set/db")
+
+    def test_a_missing_file_of_a_secret_is_reported(self):
+        with self.assertRaisesRegex(Problem, "Cannot read /nowhere, which S3_SECRET_ACCESS_KEY_FILE names"):
+            config.load({"S3_SECRET_ACCESS_KEY_FILE": "/nowhere"})
+
     def test_the_default_public_url_has_the_port_of_the_api(self):
         self.assertEqual(config.load({"RETOUCH_PORT": "9100"}).public_url, "http://127.0.0.1:9100")
 
