@@ -10,7 +10,6 @@ use crate::tool::ToolName;
 pub struct JobClass {
     /// The tier; the first field, so that classes sort by urgency.
     pub tier: Tier,
-    /// The tool.
     pub tool: ToolName,
 }
 

@@ -27,7 +27,6 @@ pub enum FixMode {
 }
 
 impl FixMode {
-    /// Every mode.
     pub const ALL: [Self; 5] = [Self::Edit, Self::Restore, Self::Remove, Self::Enhance, Self::Add];
 
     /// Returns its name, for example `remove`.

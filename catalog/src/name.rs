@@ -6,6 +6,5 @@
 pub struct UnknownName {
     /// The kind of name expected, for example `tool`.
     pub what: &'static str,
-    /// The text.
     pub text: String,
 }

@@ -15,7 +15,6 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Returns the reach of a mode.
     pub const fn of(mode: FixMode) -> Self {
         let (divisor, least, most) = match mode {
             FixMode::Remove => (80, 8, 24),

@@ -90,14 +90,12 @@ impl FromStr for ToolName {
 pub enum Tool {
     /// Cuts the subject out of its background; the result has a soft alpha channel.
     RemoveBackground,
-    /// Enlarges the picture by a factor.
     Upscale(Factor),
     /// Repaints a masked area in a mode. The mask and the prompt belong to the job.
     MagicFix(FixMode),
 }
 
 impl Tool {
-    /// Returns the tool without its parameters.
     pub const fn name(self) -> ToolName {
         match self {
             Self::RemoveBackground => ToolName::RemoveBackground,
@@ -139,7 +137,7 @@ impl Tool {
         }
     }
 
-    /// Returns the factor for its column.
+    /// Returns the factor as `jobs.factor` stores it.
     pub fn factor_column(self) -> Option<i16> {
         self.factor().map(|factor| i16::from(factor.get()))
     }
