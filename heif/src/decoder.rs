@@ -16,7 +16,7 @@ pub const COMMAND: &str = "decode-picture";
 /// The second argument for [`probe`].
 pub const PROBE: &str = "probe";
 
-/// How a decoder ends, if nothing ends it.
+/// The exit statuses of a decoder that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Damaged = 2,

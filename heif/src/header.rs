@@ -24,7 +24,6 @@ pub const MAX_CODED_SIDE: u32 = 1 << 16;
 
 type FourCc = [u8; 4];
 
-/// The codec of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// HEVC in HEIF.
@@ -58,7 +57,6 @@ impl Codec {
     }
 }
 
-/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The codec that its brands name.
@@ -67,7 +65,7 @@ pub struct Header {
     pub width: u32,
     /// Height of the upright picture in pixels.
     pub height: u32,
-    /// The pixels that are decoded, before the picture is cropped.
+    /// Pixels to decode, before cropping.
     coded_pixels: u64,
     /// Whether any picture in the file has more than 8 bits a channel.
     is_deep: bool,
@@ -253,7 +251,7 @@ fn items(meta: &[u8]) -> Option<impl Iterator<Item = (u32, FourCc)>> {
 
 /// The size of an item (width, height).
 struct Size {
-    /// As it is decoded.
+    /// Before its transformations.
     coded: (u32, u32),
     /// After its transformations.
     upright: (u32, u32),

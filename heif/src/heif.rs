@@ -226,9 +226,9 @@ async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<Vec
 #[derive(Debug)]
 enum Outcome {
     Done(Bytes),
-    /// With this status and text.
+    /// The exit status and the error message.
     Failed(i32, String),
-    /// By this signal.
+    /// The signal.
     Killed(i32),
 }
 

@@ -96,7 +96,6 @@ pub struct Nclx {
     pub transfer: c_int,
 }
 
-/// A decoded picture.
 pub struct Decoded {
     pub width: u32,
     pub height: u32,
@@ -105,9 +104,9 @@ pub struct Decoded {
 
 /// RGBA with straight alpha, rows without padding.
 pub enum Samples {
-    /// Of 8 bits.
+    /// 8 bits per channel.
     Shallow { rgba: Vec<u8>, icc: Option<Vec<u8>>, nclx: Option<Nclx> },
-    /// Of high dynamic range, in little-endian pairs of bytes.
+    /// Of high dynamic range: more than 8 bits per channel, in little-endian pairs of bytes.
     Deep {
         pairs: Vec<u8>,
         /// 9 to 16.
@@ -116,12 +115,9 @@ pub enum Samples {
     },
 }
 
-/// Why a picture could not be decoded.
 #[derive(Debug)]
 pub enum DecodeError {
-    /// There is no decoder for it.
     NoDecoder(String),
-    /// It is damaged.
     Damaged(String),
 }
 
@@ -142,7 +138,6 @@ impl LibHeif {
         Ok(Self(functions))
     }
 
-    /// Returns the library's version.
     pub fn version(&self) -> String {
         // SAFETY: a static string that ends with a zero.
         unsafe { CStr::from_ptr((self.0.heif_get_version)()) }.to_string_lossy().into_owned()
