@@ -28,16 +28,14 @@ pub use offer::Offer;
 
 use retouch_catalog::FixMode;
 
-/// Maximum length of a prompt, in characters.
+/// In characters.
 pub const MAX_PROMPT_LENGTH: usize = 500;
 
-/// Why a prompt was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
     /// It is empty or only white space.
     #[error("Prompt is required")]
     Missing,
-    /// It is longer than [`MAX_PROMPT_LENGTH`].
     #[error("Prompt is too long, maximum of {MAX_PROMPT_LENGTH} letters is allowed")]
     TooLong,
 }
@@ -74,7 +72,6 @@ impl Prompt {
         &self.text
     }
 
-    /// Returns the mode that the prompt means.
     pub const fn mode(&self) -> FixMode {
         self.mode
     }

@@ -13,7 +13,6 @@ pub(super) enum Act {
     Change,
 }
 
-/// The object of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     /// Any other thing.
@@ -24,7 +23,6 @@ pub(super) enum Object {
     Defect,
     /// A flaw, such as a stain, or what a condition names: "enhance the photo, without the people".
     Flaw,
-    /// More detail.
     Detail,
     /// Color, light or another look, which is added to a faded picture.
     Color,

@@ -1,6 +1,5 @@
 //! Words and phrases of prompts.
 
-/// What ends a clause.
 pub(super) const CLAUSE_ENDS: [char; 16] =
     [',', '.', ';', ':', '!', '?', '\n', '–', '—', '、', '。', '，', '；', '：', '！', '？'];
 

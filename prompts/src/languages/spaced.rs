@@ -19,7 +19,7 @@ const NO_REMOVALS: [&str; 5] =
 const WITHOUT: [&str; 5] = ["without", "ohne", "sin", "sans", "sem"];
 const WITH: [&str; 5] = ["with", "mit", "con", "avec", "com"];
 
-/// Words that end the name of a thing and begin its description: "the man with the scratched face".
+/// Words between the name of a thing and its description: "the man with the scratched face".
 const DESCRIBES: [&str; 11] =
     ["with", "who", "that", "whose", "which", "mit", "con", "que", "avec", "qui", "com"];
 

@@ -3,10 +3,9 @@
 use crate::mode::Act;
 
 type List = &'static [&'static str];
-/// One of the lists of a language.
+/// Selects one of a language's lists.
 type Choice = fn(&Words) -> List;
 
-/// The words of a language.
 pub struct Words {
     /// Courtesies, greetings and adverbs, which are ignored at the beginning and the end of a clause.
     pub courtesy: List,
