@@ -6,20 +6,18 @@ use rcgen::{
     KeyUsagePurpose, date_time_ymd,
 };
 
-/// How long the authority is valid, in years.
 const AUTHORITY_YEARS: i32 = 10;
-/// How long a signing certificate is valid, in years.
+/// Validity of a signing certificate.
 const LEAF_YEARS: i32 = 2;
 
-/// A private authority.
+/// A private certificate authority.
 pub struct Authority {
-    /// Its certificate, PEM.
+    /// PEM.
     pub certificate: String,
-    /// Its key, PEM (PKCS #8). Only issuing another leaf needs it.
+    /// PEM (PKCS #8). Needed only to issue another leaf.
     pub key: String,
 }
 
-/// Why a certificate could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     #[error("making a certificate: {0}")]
@@ -28,9 +26,9 @@ pub enum AuthorityError {
 
 /// A certificate that may sign Content Credentials, with its key.
 pub struct Leaf {
-    /// The leaf and the authority, PEM.
+    /// PEM: the leaf, then the authority.
     pub chain: String,
-    /// The key of the leaf, PEM (PKCS #8).
+    /// PEM (PKCS #8).
     pub key: String,
 }
 

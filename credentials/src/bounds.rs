@@ -4,7 +4,6 @@
 //!
 //! The bounds are far above what any legitimate store needs, and hold wherever in the store the library finds the boxes.
 
-/// Maximum size of a store, in bytes.
 const MAX_STORE_BYTES: usize = 8 << 20;
 /// Maximum number of boxes that contain others. A manifest has about ten.
 const MAX_BOXES: usize = 2048;
@@ -150,13 +149,13 @@ impl Values {
 
 /// The head of a value of CBOR.
 enum Head {
-    /// Ends a level of no stated length.
+    /// Ends a level of indefinite length.
     Break,
     /// A value without contents.
     Simple,
-    /// A string of so many bytes.
+    /// A string of this many bytes.
     String(usize),
-    /// An array, a map, a tag, or a string in parts, of so many values.
+    /// An array, a map, a tag, or a string in parts; the number of values in it, or `None` for an indefinite length.
     Level(Option<u64>),
 }
 

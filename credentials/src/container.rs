@@ -3,7 +3,6 @@
 use crate::error::SignError;
 use crate::{Format, heif, png, webp};
 
-/// Maximum size of an XMP packet that is read, in bytes.
 const MAX_XMP_BYTES: usize = 1 << 20;
 /// The start of a JPEG segment with XMP (XMP part 3, 1.1.3).
 const JPEG_XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";

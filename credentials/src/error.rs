@@ -22,7 +22,6 @@ pub enum KeyError {
     Trial(String),
 }
 
-/// Why a picture was not signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The library refused, or the picture is damaged.

@@ -37,7 +37,6 @@ pub trait TimestampAuthority: Send + Sync {
     fn stamp(&self, request: Vec<u8>) -> Result<Vec<u8>, TimestampError>;
 }
 
-/// Why a timestamp could not be obtained.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TimestampError(pub String);
@@ -54,9 +53,6 @@ pub(crate) struct Key {
 
 impl Key {
     /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM.
-    ///
-    /// # Errors
-    /// See [`KeyError`].
     pub fn read(chain: &str, key: &str, now: DateTime<Utc>) -> Result<Self, KeyError> {
         let leaf = Pem::iter_from_buffer(chain.as_bytes()).next();
         let leaf = leaf.and_then(Result::ok).filter(|pem| pem.label == "CERTIFICATE");
@@ -88,7 +84,6 @@ impl Key {
         self.authority.is_some()
     }
 
-    /// Returns a builder of a manifest.
     pub fn builder(
         &self,
         format: Format,

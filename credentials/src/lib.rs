@@ -77,7 +77,6 @@ impl Format {
         }
     }
 
-    /// Returns the media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",

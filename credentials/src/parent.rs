@@ -79,7 +79,6 @@ fn archive(file: &[u8], format: Format) -> c2pa::Result<(Vec<u8>, Option<SourceT
 pub struct Parent<'a> {
     /// The stored file: an upload without its metadata, or a result with its manifest.
     pub picture: &'a [u8],
-    /// The provenance of the upload.
     pub provenance: Option<&'a Provenance>,
 }
 

@@ -21,7 +21,6 @@ fn chunks(png: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     })
 }
 
-/// Returns the size in bytes of the manifest store, if there is one.
 pub(crate) fn manifest_bytes(png: &[u8]) -> Option<usize> {
     chunks(png).find(|(name, _)| *name == MANIFEST).map(|(_, contents)| contents.len())
 }
@@ -32,7 +31,6 @@ pub(crate) fn xmp(png: &[u8]) -> Option<&[u8]> {
     texts.find_map(|(_, contents)| contents.strip_prefix(XMP))
 }
 
-/// Returns a chunk with an XMP packet.
 pub(crate) fn xmp_chunk(packet: &str) -> Vec<u8> {
     chunk(*TEXT, &[XMP, packet.as_bytes()].concat())
 }

@@ -57,10 +57,8 @@ pub struct Credentials {
     trust: Option<String>,
 }
 
-/// The signing key.
 #[derive(Clone)]
 enum Key {
-    /// No key is configured.
     Missing,
     /// The key cannot sign, for this reason.
     Broken(String),
@@ -135,7 +133,6 @@ impl Credentials {
         }
     }
 
-    /// Returns whether results are signed at this time.
     pub fn signs(&self, now: DateTime<Utc>) -> bool {
         self.coverage != Coverage::Off
             && self.signer().is_some_and(|signer| now <= signer.expires())

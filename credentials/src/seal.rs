@@ -49,16 +49,12 @@ impl CopyMark {
 struct Manifest {
     key: Arc<Key>,
     builder: Builder,
-    /// The size of its chunk in bytes.
     chunk_bytes: usize,
     hash: Sha256,
 }
 
 impl PngSeal {
     /// Prepares the manifest of a PNG that is yet to come.
-    ///
-    /// # Errors
-    /// See [`SignError`].
     pub(crate) fn new(
         key: Arc<Key>,
         statement: &Statement,
@@ -81,7 +77,6 @@ impl PngSeal {
         Self { manifest: None, source, copies, xmp, head: Vec::with_capacity(INSERT_AT) }
     }
 
-    /// Returns the source type in the file's marks.
     pub fn source(&self) -> &SourceType {
         &self.source
     }
@@ -117,9 +112,6 @@ impl PngSeal {
     }
 
     /// Signs, and returns the bytes to insert into the file at [`INSERT_AT`]. Blocks for a timestamp.
-    ///
-    /// # Errors
-    /// See [`SignError`].
     pub fn finish(self) -> Result<Vec<u8>, SignError> {
         if !self.head.starts_with(START) || self.head.len() < INSERT_AT {
             return Err(SignError::Damaged("PNG"));
@@ -130,9 +122,6 @@ impl PngSeal {
     }
 
     /// Marks a whole file in memory. Blocks for a timestamp.
-    ///
-    /// # Errors
-    /// See [`SignError`].
     pub fn mark(mut self, file: &[u8]) -> Result<Vec<u8>, SignError> {
         self.push(file);
         let marks = self.finish()?;

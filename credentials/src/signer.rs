@@ -17,9 +17,6 @@ pub struct Signer(Arc<Key>);
 impl Signer {
     /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM. Signs a tiny picture and reads it back,
     /// to find a mismatched key at the start; this does not contact `authority`.
-    ///
-    /// # Errors
-    /// See [`KeyError`].
     pub fn new(
         chain: &str,
         key: &str,
@@ -57,9 +54,6 @@ impl Signer {
     }
 
     /// Prepares the marks of a PNG that is yet to come.
-    ///
-    /// # Errors
-    /// See [`SignError`].
     pub fn seal(
         &self,
         statement: &Statement,
@@ -71,9 +65,6 @@ impl Signer {
 
     /// Signs a whole file and returns it with its marks. The compressed pixels do not change. Blocks for a time
     /// that grows with the file, and for a timestamp.
-    ///
-    /// # Errors
-    /// See [`SignError`].
     pub fn sign(
         &self,
         file: &[u8],

@@ -41,7 +41,6 @@ impl SourceType {
         is_term.then(|| Self(name.to_owned()))
     }
 
-    /// Returns the URI.
     pub fn uri(&self) -> String {
         self.to_string()
     }

@@ -9,7 +9,6 @@ use url::Url;
 use crate::error::SetupError;
 use crate::{TimestampAuthority, TimestampError};
 
-/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of a response in bytes.
 const MAX_BYTES: usize = 64 * 1024;

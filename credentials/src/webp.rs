@@ -16,12 +16,10 @@ fn chunks(webp: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     })
 }
 
-/// Returns the size in bytes of the manifest store, if there is one.
 pub(crate) fn manifest_bytes(webp: &[u8]) -> Option<usize> {
     chunks(webp).find(|(name, _)| *name == b"C2PA").map(|(_, contents)| contents.len())
 }
 
-/// Returns the XMP packet, if there is one.
 pub(crate) fn xmp(webp: &[u8]) -> Option<&[u8]> {
     chunks(webp).find(|(name, _)| *name == b"XMP ").map(|(_, contents)| contents)
 }

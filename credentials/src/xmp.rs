@@ -9,7 +9,6 @@ use crate::SourceType;
 
 /// The namespace of the IPTC's extension schema.
 const IPTC_EXTENSION: &str = "http://iptc.org/std/Iptc4xmpExt/2008-02-29/";
-/// The property.
 const PROPERTY: &[u8] = b"DigitalSourceType";
 /// Maximum number of namespaces in a packet that is read; real packets have about 15. The reader looks up each name
 /// among all.

@@ -76,7 +76,6 @@ fn codes(report: &Report) -> Vec<&str> {
     report.problems.iter().map(|problem| problem.code.as_str()).collect()
 }
 
-/// Returns `png` without the chunks called `name`.
 fn without_chunk(png: &[u8], name: [u8; 4]) -> Vec<u8> {
     let mut kept = png[..8].to_vec();
     let mut at = 8;

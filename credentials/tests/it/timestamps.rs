@@ -181,7 +181,6 @@ async fn the_authority_is_asked_over_http() {
     assert!(report.claim.unwrap().signature.unwrap().time.is_some());
 }
 
-/// Reads a request and returns its body.
 async fn read_request(connection: &mut tokio::net::TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
