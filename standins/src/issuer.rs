@@ -164,7 +164,6 @@ impl Issuer {
         self.sign(Key::First, &self.claims(subject, audience))
     }
 
-    /// Publishes the second key in addition to the first.
     pub fn publish_second_key(&self) {
         *self.shared.published.lock().expect("no panic") =
             vec![Key::First.jwk(), Key::Second.jwk()];
@@ -175,17 +174,14 @@ impl Issuer {
         *self.shared.published.lock().expect("no panic") = vec![Key::Second.jwk()];
     }
 
-    /// Changes how the provider responds.
     pub fn set_behavior(&self, behavior: Behavior) {
         *self.shared.behavior.lock().expect("no panic") = behavior;
     }
 
-    /// Returns the number of requests so far.
     pub fn request_count(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// Returns how often the keys were fetched.
     pub fn key_fetches(&self) -> usize {
         self.shared.key_fetches.load(Ordering::SeqCst)
     }

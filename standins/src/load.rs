@@ -48,24 +48,19 @@ struct User {
     image: String,
 }
 
-/// The measurements.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The time from the first request to the last response.
     pub seconds: f64,
-    /// Started jobs.
     pub begun: u64,
     /// Jobs whose result arrived.
     pub done: u64,
-    /// `done` per second.
     pub done_per_second: f64,
     /// The number of responses by status; `none` counts requests without a response, `empty` 200 without a result.
     pub answers: BTreeMap<String, u64>,
     /// The median time from the first request of a job to its result.
     pub p50_ms: f64,
-    /// The 95th percentile of the same.
     pub p95_ms: f64,
-    /// The 99th percentile of the same.
     pub p99_ms: f64,
 }
 
@@ -77,7 +72,6 @@ struct Outcome {
 }
 
 impl Load {
-    /// Generates the load.
     pub async fn run(&self) -> anyhow::Result<Report> {
         let file = std::fs::read(&self.users);
         let file = file.with_context(|| format!("reading {}", self.users.display()))?;
@@ -231,7 +225,6 @@ mod tests {
 
     use super::*;
 
-    /// The idempotency keys of all requests.
     type Keys = Arc<Mutex<Vec<String>>>;
 
     async fn refuse_every_second(

@@ -72,18 +72,15 @@ impl RedisServer {
         }
     }
 
-    /// Returns the server's address.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the settings to connect to the server.
     pub fn config(&self) -> RedisConfig {
         let redis_url = self.url().parse().unwrap_or_else(|never| match never {});
         RedisConfig { redis_url, redis_prefix: "test".into() }
     }
 
-    /// Deletes all data.
     pub fn flush_all(&self) {
         redis::cmd("FLUSHALL").exec(&mut self.connect()).expect("flushed");
     }

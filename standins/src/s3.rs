@@ -22,9 +22,7 @@ mod faults;
 /// The credentials that the server accepts.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// The access key id.
     pub access_key: String,
-    /// Its secret.
     pub secret_key: String,
 }
 

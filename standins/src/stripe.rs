@@ -42,7 +42,6 @@ mod store;
 /// How often to check for overdue sessions.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Serves the stand-in.
 pub async fn serve(listener: TcpListener, settings: Settings) -> anyhow::Result<()> {
     if let Some(folder) = &settings.data {
         std::fs::create_dir_all(folder)
@@ -79,9 +78,7 @@ async fn run(
 pub struct StripeStandIn {
     /// The address, without a trailing slash.
     pub url: String,
-    /// The API key.
     pub secret_key: String,
-    /// The secret that signs events.
     pub webhook_secret: String,
     engine: Arc<Engine>,
 }
@@ -137,7 +134,6 @@ impl StripeStandIn {
         self.act(session, Action::Decline).await;
     }
 
-    /// The session expires.
     pub async fn expire(&self, session: &str) {
         self.act(session, Action::Expire).await;
     }

@@ -20,9 +20,7 @@ pub const ISSUER: &str = "https://issuer.test";
 
 /// A bucket in a temporary folder, deleted on drop.
 pub struct Bucket {
-    /// The client.
     pub storage: Storage,
-    /// The settings to connect to the bucket.
     pub config: StorageConfig,
     root: TempDir,
 }
@@ -89,7 +87,6 @@ pub async fn always_reachable(pool: &PgPool) {
         .expect("updated");
 }
 
-/// Returns the first attempt at a job.
 pub const fn first_attempt(job: JobId, worker: WorkerId) -> Attempt {
     Attempt { job, worker, number: 1 }
 }
@@ -183,7 +180,6 @@ where
         .unwrap_or_else(|_| panic!("not within {timeout:?}: {what}"))
 }
 
-/// Waits until a query waits for a lock.
 pub async fn waits_for_a_lock(pool: &PgPool) {
     wait_for_locks(pool, 1).await;
 }

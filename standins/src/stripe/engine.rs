@@ -17,7 +17,6 @@ use super::store::{Dispute, DisputeStatus, Store};
 
 /// The stand-in's state and everything that can change it.
 pub struct Engine {
-    /// The settings.
     pub settings: Settings,
     clock: Clock,
     state: Mutex<State>,
@@ -53,7 +52,6 @@ impl Engine {
         Ok((Arc::new(engine), deliveries))
     }
 
-    /// Reads the store.
     pub fn read<T>(&self, read: impl FnOnce(&Store) -> T) -> T {
         read(&self.up_to_date().store)
     }
@@ -73,7 +71,6 @@ impl Engine {
         Ok((result, first_attempt))
     }
 
-    /// Applies an action to a session.
     pub fn act(
         &self,
         id: &str,
@@ -119,7 +116,6 @@ impl Engine {
         })
     }
 
-    /// Moves a dispute to its next status.
     pub fn move_dispute(
         &self,
         id: &str,
@@ -145,7 +141,6 @@ impl Engine {
         drop(self.up_to_date());
     }
 
-    /// Makes the next `count` requests to create a session fail.
     pub fn fail_next(&self, count: usize) {
         self.lock().failures = count;
     }

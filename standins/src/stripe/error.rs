@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 /// An error: `{"error": {"type", "code", "param", "message"}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeError {
-    /// The HTTP status.
     pub status: StatusCode,
     kind: &'static str,
     code: Option<&'static str>,
@@ -82,7 +81,6 @@ impl StripeError {
         Self { param: Some(param.to_owned()), ..self }
     }
 
-    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -11,13 +11,10 @@ pub enum EventKind {
     /// The buyer has finished; `payment_status` says whether the money has arrived.
     #[serde(rename = "checkout.session.completed")]
     SessionCompleted,
-    /// A delayed payment has succeeded.
     #[serde(rename = "checkout.session.async_payment_succeeded")]
     AsyncPaymentSucceeded,
-    /// A delayed payment has failed.
     #[serde(rename = "checkout.session.async_payment_failed")]
     AsyncPaymentFailed,
-    /// The session has expired.
     #[serde(rename = "checkout.session.expired")]
     SessionExpired,
     /// A charge was refunded, in full or in part.
@@ -26,7 +23,6 @@ pub enum EventKind {
     /// The buyer's bank disputes a charge, or inquires about it.
     #[serde(rename = "charge.dispute.created")]
     DisputeCreated,
-    /// The dispute's status changed.
     #[serde(rename = "charge.dispute.updated")]
     DisputeUpdated,
     /// The dispute withdrew money from the merchant.
@@ -35,7 +31,6 @@ pub enum EventKind {
     /// The merchant got the money back.
     #[serde(rename = "charge.dispute.funds_reinstated")]
     FundsReinstated,
-    /// The dispute is decided.
     #[serde(rename = "charge.dispute.closed")]
     DisputeClosed,
 }
@@ -43,24 +38,20 @@ pub enum EventKind {
 /// The content of a new event.
 #[derive(Clone, Debug)]
 pub struct EventData {
-    /// The kind.
     pub kind: EventKind,
     /// The current state of the object.
     pub object: Value,
 }
 
-/// An event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// `evt_…`
     pub id: String,
-    /// The kind.
     pub kind: EventKind,
-    /// When it happened, in seconds since 1970.
+    /// Seconds since 1970.
     pub created: i64,
     /// The exact body of the webhook request.
     pub body: String,
-    /// Whether it was delivered.
     pub fate: Fate,
 }
 

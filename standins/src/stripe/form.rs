@@ -18,7 +18,6 @@ enum Field {
 }
 
 impl Form {
-    /// Parses a form-encoded body.
     pub fn parse(encoded: &[u8]) -> Result<Self, StripeError> {
         let mut form = Self::default();
         for (name, value) in url::form_urlencoded::parse(encoded) {
@@ -31,7 +30,6 @@ impl Form {
         Ok(form)
     }
 
-    /// Returns the names of this level.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -98,7 +98,6 @@ fn customer_details(session: &Session) -> Value {
     })
 }
 
-/// Renders the charge of a payment.
 pub fn charge(session: &Session, payment: &Payment) -> Value {
     let amount = session.amount();
     json!({
@@ -120,7 +119,6 @@ pub fn charge(session: &Session, payment: &Payment) -> Value {
     })
 }
 
-/// Renders a dispute.
 pub fn dispute(session: &Session, payment: &Payment, dispute: &Dispute) -> Value {
     json!({
         "id": dispute.id,
@@ -137,7 +135,6 @@ pub fn dispute(session: &Session, payment: &Payment, dispute: &Dispute) -> Value
     })
 }
 
-/// Renders an event.
 pub fn event(id: &str, event: &EventData, created: i64, pending_webhooks: usize) -> Value {
     json!({
         "id": id,

@@ -3,10 +3,8 @@
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
-/// An event to deliver.
 #[derive(Debug)]
 pub struct Delivery {
-    /// The id of the event.
     pub event: String,
     /// Receives a message after the first attempt, or is dropped if there is none.
     pub first_attempt: oneshot::Sender<()>,
@@ -19,13 +17,11 @@ pub type FirstAttempt = oneshot::Receiver<()>;
 pub struct Outbox(UnboundedSender<Delivery>);
 
 impl Outbox {
-    /// Creates the queue.
     pub fn new() -> (Self, UnboundedReceiver<Delivery>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
 
-    /// Enqueues an event.
     pub fn send(&self, event: String) -> FirstAttempt {
         let (first_attempt, attempted) = oneshot::channel();
         // Fails only on shutdown; the event is stored and sent after the restart.

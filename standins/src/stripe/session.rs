@@ -17,9 +17,7 @@ pub struct Session {
     pub created: i64,
     /// When it expires unless the buyer pays.
     pub expires_at: i64,
-    /// Whether the buyer can still pay.
     pub status: Status,
-    /// The items to buy.
     pub items: Vec<Item>,
     /// The currency of all items, in lower case.
     pub currency: String,
@@ -27,9 +25,7 @@ pub struct Session {
     pub success_url: Option<String>,
     /// Where the buyer goes instead of paying.
     pub cancel_url: Option<String>,
-    /// The caller's reference.
     pub client_reference_id: Option<String>,
-    /// The caller's metadata.
     pub metadata: BTreeMap<String, String>,
     /// The caller's metadata for the payment.
     pub intent_metadata: BTreeMap<String, String>,
@@ -37,7 +33,6 @@ pub struct Session {
     pub customer_email: Option<String>,
     /// The email address of the buyer who paid.
     pub paid_by: Option<String>,
-    /// The payment, if there is one.
     pub payment: Option<Payment>,
 }
 
@@ -53,18 +48,14 @@ pub enum Status {
     Expired,
 }
 
-/// A line item.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Item {
-    /// The name of the product.
     pub name: String,
     /// The price of one unit, in the currency's smallest unit.
     pub unit_amount: i64,
-    /// The number of units.
     pub quantity: i64,
 }
 
-/// The payment of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Payment {
     /// `pi_…`
@@ -73,9 +64,8 @@ pub struct Payment {
     pub charge: String,
     /// When the buyer paid.
     pub created: i64,
-    /// Whether the money has arrived.
     pub state: PaymentState,
-    /// The refunded amount.
+    /// In the currency's smallest unit.
     pub refunded: i64,
     /// True if there was ever a dispute.
     pub disputed: bool,
@@ -96,9 +86,7 @@ pub enum PaymentState {
 /// How a delayed payment ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The money arrives.
     Succeeded,
-    /// The payment fails.
     Failed,
 }
 
@@ -111,9 +99,7 @@ pub enum Action {
     PayLater,
     /// The card is declined; the session stays open.
     Decline,
-    /// The session expires.
     Expire,
-    /// The delayed payment ends.
     Settle(Outcome),
 }
 

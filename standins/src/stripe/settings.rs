@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-/// The settings of the stand-in.
 #[derive(Clone)]
 pub struct Settings {
-    /// The API key, `sk_test_…`.
+    /// `sk_test_…`
     pub secret_key: String,
-    /// The secret that signs events, `whsec_…`.
+    /// `whsec_…`
     pub webhook_secret: String,
     /// The address at which browsers reach the stand-in, without a trailing slash.
     pub public_url: String,

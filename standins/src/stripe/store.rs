@@ -16,7 +16,6 @@ use super::session::{Payment, PaymentState, Session};
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// The stand-in's data.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Store {
@@ -30,22 +29,18 @@ pub struct Store {
     answers: BTreeMap<String, Answer>,
 }
 
-/// A dispute.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dispute {
     /// `du_…`
     pub id: String,
-    /// The disputed session.
     pub session: String,
-    /// The disputed amount, in the currency's smallest unit.
+    /// In the currency's smallest unit.
     pub amount: i64,
-    /// When it was opened, in seconds since 1970.
+    /// Seconds since 1970.
     pub created: i64,
-    /// The status.
     pub status: DisputeStatus,
 }
 
-/// The status of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeStatus {
@@ -93,12 +88,10 @@ impl Store {
         Ok(())
     }
 
-    /// Returns a session.
     pub fn session(&self, id: &str) -> Result<&Session, StripeError> {
         self.sessions.get(id).ok_or_else(|| StripeError::not_found("checkout.session", id))
     }
 
-    /// Returns a session, to change it.
     pub fn session_mut(&mut self, id: &str) -> Result<&mut Session, StripeError> {
         self.sessions.get_mut(id).ok_or_else(|| StripeError::not_found("checkout.session", id))
     }

@@ -237,7 +237,6 @@ async fn requests_to_create_a_session_fail_on_request() {
     assert_eq!(send().await.status(), 200);
 }
 
-/// Opens an engine and creates a session in it.
 fn engine_with_session(settings: &Settings, clock: &Clock) -> (Arc<Engine>, String) {
     let (engine, _) = Engine::open(settings.clone(), clock.clone()).unwrap();
     let created = engine.change(|store, now| {
