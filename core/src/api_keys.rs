@@ -9,11 +9,9 @@ use sqlx::{PgConnection, PgPool};
 use crate::users::{self, User};
 use crate::{ApiKeyId, UserId, db};
 
-/// The prefix of every key.
 pub const PREFIX: &str = "rt_";
-/// Maximum number of keys per user.
 pub const MAX_KEYS: i64 = 20;
-/// Maximum length of a key's name, in characters.
+/// In characters.
 pub const MAX_NAME_LENGTH: usize = 60;
 /// The number of leading characters that the owner still sees later, to tell keys apart.
 pub const SHOWN_LENGTH: usize = 9;
@@ -21,31 +19,26 @@ pub const SHOWN_LENGTH: usize = 9;
 /// A key, as its owner sees it after creation.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
-    /// Its id.
     pub id: ApiKeyId,
-    /// Its name, chosen by the owner.
+    /// Chosen by the owner.
     pub name: String,
     /// Its first [`SHOWN_LENGTH`] characters.
     pub shown: String,
-    /// The time of its creation.
     pub created_at: DateTime<Utc>,
-    /// The time of its last use, to the minute.
+    /// To the minute.
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// Why a key was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// The name is empty, too long, or contains control characters.
     #[error("The name must have 1 to 60 characters.")]
     Name,
-    /// The user has [`MAX_KEYS`] keys.
     #[error("You already have 20 keys. Revoke one first.")]
     TooMany,
     /// The account was deleted in the meantime.
     #[error("This account was deleted")]
     OwnerGone,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
@@ -53,7 +46,6 @@ pub enum CreateError {
 /// The stored part of a new key, which consists of [`PREFIX`] and 32 random bytes.
 #[derive(Clone, Debug)]
 pub struct NewApiKey<'a> {
-    /// Its name, chosen by the owner.
     pub name: &'a str,
     /// Its first [`SHOWN_LENGTH`] characters.
     pub shown: &'a str,
@@ -61,7 +53,6 @@ pub struct NewApiKey<'a> {
     pub sha256: &'a [u8],
 }
 
-/// Creates a key of `owner`.
 pub async fn create(
     pool: &PgPool,
     owner: UserId,

@@ -6,9 +6,7 @@ use crate::{JobId, WorkerId};
 /// outage and claimed it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The job.
     pub job: JobId,
-    /// The worker that claimed it.
     pub worker: WorkerId,
     /// The number of the attempt, from 1. No two attempts at a job share one.
     pub number: i32,

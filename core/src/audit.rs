@@ -26,7 +26,6 @@ pub use objects::{Comparison, objects, objects_in_pages};
 pub enum Finding {
     /// A balance differs from the sum of its ledger entries.
     Balance {
-        /// The user.
         user: UserId,
         /// `users.credits`.
         credits: i32,
@@ -35,7 +34,6 @@ pub enum Finding {
     },
     /// A hold differs from the cost of the active jobs.
     Hold {
-        /// The user.
         user: UserId,
         /// `users.reserved`.
         reserved: i32,
@@ -44,7 +42,6 @@ pub enum Finding {
     },
     /// A paid job is done, but its price was not debited from its owner.
     Debit {
-        /// The job.
         job: JobId,
         /// Its price.
         cost: i32,
@@ -52,25 +49,13 @@ pub enum Finding {
         debited: Option<i32>,
     },
     /// A job was debited but is not done.
-    DebitWithoutEnd {
-        /// The job.
-        job: JobId,
-        /// Its state.
-        state: String,
-    },
+    DebitWithoutEnd { job: JobId, state: String },
     /// A job is done, but its result is missing and nobody deleted it.
-    Result {
-        /// The job.
-        job: JobId,
-    },
+    Result { job: JobId },
     /// A job that is not done has a result.
-    ResultWithoutEnd {
-        /// The job.
-        job: JobId,
-    },
+    ResultWithoutEnd { job: JobId },
     /// The ledger entries of an order differ from the credits granted and taken back.
     Order {
-        /// The order.
         order: OrderId,
         /// The credits granted less those taken back, by the order's row.
         granted: i64,
@@ -79,33 +64,22 @@ pub enum Finding {
     },
     /// An order was paid, but its credits were not granted: grant them, or refund the payment.
     OrderNotGranted {
-        /// The order.
         order: OrderId,
         /// True if the account was deleted before the payment arrived.
         owner_is_gone: bool,
     },
     /// The payment of an order differs from its price, so nothing was granted: refund the payment.
-    OrderMismatch {
-        /// The order.
-        order: OrderId,
-    },
+    OrderMismatch { order: OrderId },
     /// A deleted account still has data.
     DeletedAccount {
-        /// The user.
         user: UserId,
         /// The data that remains, in words.
         left: String,
     },
     /// A row refers to an object that is not in the bucket.
-    MissingObject {
-        /// The object's key.
-        key: String,
-    },
+    MissingObject { key: String },
     /// No row refers to an object that is too old to be an upload in progress.
-    UnknownObject {
-        /// The object's key.
-        key: String,
-    },
+    UnknownObject { key: String },
 }
 
 impl fmt::Display for Finding {

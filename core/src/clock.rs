@@ -13,7 +13,6 @@ use chrono::{DateTime, Duration, Utc};
 pub struct Clock(Option<Arc<AtomicI64>>);
 
 impl Clock {
-    /// Returns the system's clock.
     pub const fn system() -> Self {
         Self(None)
     }
@@ -23,7 +22,6 @@ impl Clock {
         Self(Some(Arc::new(AtomicI64::new(time.timestamp_millis()))))
     }
 
-    /// Returns the current time.
     pub fn now(&self) -> DateTime<Utc> {
         self.0
             .as_ref()

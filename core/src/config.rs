@@ -63,7 +63,6 @@ pub struct StorageConfig {
 pub struct Secret(String);
 
 impl Secret {
-    /// Returns the text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

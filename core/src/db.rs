@@ -257,7 +257,6 @@ pub(crate) fn exactly_one(rows: u64) -> sqlx::Result<()> {
     if rows == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
-/// Converts a duration to a Postgres `interval`.
 pub(crate) fn interval(duration: Duration) -> PgInterval {
     PgInterval {
         months: 0,

@@ -14,49 +14,33 @@ use uuid::Uuid;
 /// The id of one kind of row. `Of` is a marker that distinguishes the kinds.
 pub struct Id<Of>(Uuid, PhantomData<fn() -> Of>);
 
-/// Marks the id of a user.
 #[derive(Debug)]
 pub enum OfUser {}
-/// Marks the id of an uploaded image.
 #[derive(Debug)]
 pub enum OfImage {}
-/// Marks the id of a job.
 #[derive(Debug)]
 pub enum OfJob {}
-/// Marks the id of a result.
 #[derive(Debug)]
 pub enum OfResult {}
-/// Marks the id of an order.
 #[derive(Debug)]
 pub enum OfOrder {}
-/// Marks the id of an API key.
 #[derive(Debug)]
 pub enum OfApiKey {}
-/// Marks the id of a webhook.
 #[derive(Debug)]
 pub enum OfWebhook {}
-/// Marks the id of an event for webhooks.
 #[derive(Debug)]
 pub enum OfEvent {}
-/// Marks the id of a worker process.
 #[derive(Debug)]
 pub enum OfWorker {}
 
-/// The id of a user.
 pub type UserId = Id<OfUser>;
-/// The id of an uploaded image.
 pub type ImageId = Id<OfImage>;
-/// The id of a job.
 pub type JobId = Id<OfJob>;
-/// The id of a result.
 pub type ResultId = Id<OfResult>;
-/// The id of an order.
 pub type OrderId = Id<OfOrder>;
-/// The id of an API key.
 pub type ApiKeyId = Id<OfApiKey>;
-/// The id of a webhook.
 pub type WebhookId = Id<OfWebhook>;
-/// The id of an event for webhooks.
+/// The id of a webhook event.
 pub type EventId = Id<OfEvent>;
 /// The id of a worker process, new at each start.
 pub type WorkerId = Id<OfWorker>;

@@ -28,27 +28,20 @@ pub use quota::{Quota, Stored, stored};
 /// An uploaded image.
 #[derive(Clone)]
 pub struct Image {
-    /// Its id.
     pub id: ImageId,
     /// The owner; `None` for visitors.
     pub owner: Option<UserId>,
     /// The name of the file; `None` if the client sent none.
     pub name: Option<String>,
-    /// Its S3 key.
     pub object_key: String,
-    /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
     /// The S3 key of its preview; `None` if it has none.
     pub preview_key: Option<String>,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: String,
-    /// The size of the object in bytes.
     pub size_bytes: i64,
-    /// The width in pixels.
     pub width: i32,
-    /// The height in pixels.
     pub height: i32,
-    /// The time of the upload.
     pub created_at: DateTime<Utc>,
     /// The tool whose result it was made from; `None` for an upload.
     pub made_from_tool: Option<ToolName>,
@@ -56,16 +49,12 @@ pub struct Image {
     pub made_from_result: Option<ResultId>,
     /// The image that the result was made from, unless it is deleted.
     pub made_from_image: Option<ImageId>,
-    /// True once its free background removal is used up.
     pub free_remove_background_used: bool,
-    /// True once its free upscale is used up.
     pub free_upscale_used: bool,
 }
 
-/// Who uploaded an image.
 #[derive(Clone, Debug)]
 pub enum Uploader {
-    /// A signed-in user.
     User(UserId),
     /// A user's program, for one run; the image expires after an hour and appears in no list.
     Program(UserId),
@@ -78,7 +67,6 @@ pub enum Uploader {
 pub struct NewImage {
     /// Its id, from which its keys are built.
     pub id: ImageId,
-    /// Who uploaded it.
     pub uploader: Uploader,
     /// The name of the file, if the client sent one.
     pub name: Option<ImageName>,
@@ -88,13 +76,9 @@ pub struct NewImage {
     pub content_sha256: Vec<u8>,
     /// The idempotency key of a user's upload.
     pub upload_key: Option<String>,
-    /// The size of the object in bytes.
     pub size_bytes: i64,
-    /// The width in pixels.
     pub width: i32,
-    /// The height in pixels.
     pub height: i32,
-    /// Whether a preview was written.
     pub has_preview: bool,
     /// The provenance of the file; `None` if it had no marks.
     pub provenance: Option<Provenance>,
@@ -111,16 +95,13 @@ pub async fn announce(pool: &PgPool, id: ImageId) -> sqlx::Result<()> {
     storage::announce(pool, &keys_of(id)).await
 }
 
-/// The outcome of inserting an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertOutcome {
-    /// The image was inserted.
     Inserted,
     /// It was announced so long ago that the janitor has deleted its objects.
     TooLate,
     /// Its owner deleted their account in the meantime.
     OwnerGone,
-    /// Its owner has no room for it.
     OverQuota,
     /// Its owner has another image with this upload key.
     Repeated,

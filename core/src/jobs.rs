@@ -139,33 +139,25 @@ impl Failure {
 /// One run of a tool.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its id.
     pub id: JobId,
     /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
     /// The uploaded image; `None` once it has been deleted.
     pub image: Option<ImageId>,
-    /// The tool and its parameters.
     pub tool: Tool,
-    /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
     /// The key of the request that submitted it; `None` without one, and once it was canceled.
     pub idempotency_key: Option<String>,
-    /// The tier.
     pub tier: Tier,
     /// The price in credits, debited when it is done.
     pub cost: i32,
-    /// Its state.
     pub state: JobState,
     /// The number of attempts so far.
     pub attempt: i32,
-    /// Why it failed; `None` unless it has.
     pub failure: Option<Failure>,
-    /// The time of submission.
     pub created_at: DateTime<Utc>,
     /// The start of the first attempt.
     pub started_at: Option<DateTime<Utc>>,
-    /// The time it ended.
     pub finished_at: Option<DateTime<Utc>>,
 }
 
@@ -222,7 +214,6 @@ impl TryFrom<JobRow> for Job {
     }
 }
 
-/// Reads the tool of a job from its columns.
 fn tool_from_columns(
     job: JobId,
     name: ToolName,

@@ -75,27 +75,21 @@ pub struct Order {
     pub id: OrderId,
     /// The buyer.
     pub user: UserId,
-    /// The pack's number.
     pub pack: i16,
-    /// The credits it grants.
     pub credits: i32,
-    /// The price in cents.
     pub amount_cents: i64,
     /// ISO 4217, lower case.
     pub currency: String,
-    /// Its status.
     pub status: OrderStatus,
     /// The time its credits were granted.
     pub fulfilled_at: Option<DateTime<Utc>>,
     /// The provider's id of the checkout page.
     pub session: Option<String>,
-    /// The URL of the checkout page.
     pub checkout_url: Option<String>,
     /// The email address the buyer entered when paying.
     pub email: Option<String>,
     /// The credits taken back after refunds and disputes.
     pub credits_taken_back: i32,
-    /// The time it was placed.
     pub created_at: DateTime<Utc>,
 }
 

@@ -17,7 +17,6 @@ const ROWS: i64 = 10_000;
 /// What people had deleted or changed. A visitor's pictures are left out: they expire within hours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BroughtBack {
-    /// Accounts.
     pub accounts: Vec<UserId>,
     /// Images of other accounts, with their owners.
     pub images: Vec<(UserId, ImageId)>,

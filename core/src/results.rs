@@ -9,21 +9,15 @@ use retouch_catalog::{FixMode, Tier, ToolName};
 /// A result, and what made it.
 #[derive(Clone, Debug)]
 pub struct ResultImage {
-    /// Its id.
     pub id: ResultId,
-    /// The job that made it.
     pub job: JobId,
     /// The uploaded image it was made from.
     pub image: ImageId,
     /// The owner; `None` for visitors.
     pub owner: Option<UserId>,
-    /// The tool that made it.
     pub tool: ToolName,
-    /// The factor of an upscale.
     pub factor: Option<i16>,
-    /// The mode of a Magic Fix.
     pub mode: Option<FixMode>,
-    /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
     /// The S3 key of the PNG.
     pub object_key: String,
@@ -31,28 +25,20 @@ pub struct ResultImage {
     pub thumbnail_key: String,
     /// The S3 key of its preview; `None` if it has none.
     pub preview_key: Option<String>,
-    /// The size of the PNG in bytes.
     pub size_bytes: i64,
-    /// The width in pixels.
     pub width: i32,
-    /// The height in pixels.
     pub height: i32,
-    /// The name of the model that ran.
     pub model: String,
-    /// The SHA-256 of the model file that ran.
     pub model_sha256: String,
     /// The device it ran on: `cpu` or `cuda`.
     pub device: String,
-    /// True if the model is a demo.
     pub is_demo: bool,
     /// The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if the file
     /// has no marks.
     pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
-    /// The time it was recorded.
     pub created_at: DateTime<Utc>,
-    /// The tier of the job.
     pub tier: Tier,
     /// The price of the job in credits.
     pub credits: i32,
@@ -61,36 +47,26 @@ pub struct ResultImage {
 /// A result that a worker has stored and that [`crate::jobs::finish`] records.
 #[derive(Clone, Debug)]
 pub struct NewResult {
-    /// Its id.
     pub id: ResultId,
     /// The S3 key of the PNG.
     pub object_key: String,
-    /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
     /// The S3 key of its preview; `None` if it has none.
     pub preview_key: Option<String>,
-    /// The size of the PNG in bytes.
     pub size_bytes: i64,
-    /// The width in pixels.
     pub width: i32,
-    /// The height in pixels.
     pub height: i32,
-    /// The name of the model that ran.
     pub model: String,
-    /// The SHA-256 of the model file that ran.
     pub model_sha256: String,
     /// The device it ran on: `cpu` or `cuda`.
     pub device: String,
-    /// True if the model is a demo.
     pub is_demo: bool,
-    /// The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if the file
-    /// has no marks.
+    /// See [`ResultImage::source`].
     pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
 }
 
-/// Returns a result.
 pub async fn get(pool: &PgPool, id: ResultId) -> sqlx::Result<Option<ResultImage>> {
     sqlx::query_as!(
         ResultImage,

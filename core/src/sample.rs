@@ -13,7 +13,7 @@ use crate::queue::{Reply, Request};
 /// The largest width and height of a part, in pixels.
 pub const MAX_SAMPLE_SIDE: u32 = 128;
 
-/// A request to a worker.
+/// Asks a worker to upscale a part of a picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRequest {
     /// Distinguishes the reply from others.
@@ -28,7 +28,6 @@ pub struct SampleRequest {
 }
 
 impl SampleRequest {
-    /// Creates a request with an id of its own.
     pub fn new(file: Bytes, factor: Factor, picture_pixels: u64) -> Self {
         Self { id: Uuid::now_v7(), file, factor, picture_pixels }
     }

@@ -66,13 +66,11 @@ pub enum ClicksError {
     /// Nothing says what to select.
     #[error("Send a positive point, a box, or \"subject\": true")]
     Nothing,
-    /// There are too many points.
     #[error("At most {MAX_POINTS} points can be sent")]
     TooMany,
     /// A point is not a pixel of the image.
     #[error("The point {}, {} is outside the image of {} × {} pixels", point.x, point.y, size.0, size.1)]
     PointOutside {
-        /// The point.
         point: ImagePoint,
         /// The image's width and height.
         size: (u32, u32),
@@ -87,9 +85,6 @@ pub enum ClicksError {
 
 impl Clicks {
     /// Checks that the clicks say what to select in an image of `size` (width, height).
-    ///
-    /// # Errors
-    /// See [`ClicksError`].
     pub fn check(&self, size: (u32, u32)) -> Result<(), ClicksError> {
         if self.positive.is_empty() && self.area.is_none() && !self.subject {
             return Err(ClicksError::Nothing);
@@ -115,25 +110,19 @@ impl Clicks {
     }
 }
 
-/// A request to a worker.
+/// Asks a worker for the selection that clicks mean.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelectionRequest {
     /// Distinguishes the reply from others.
     pub id: Uuid,
-    /// The image.
     pub image: ImageId,
-    /// Its object.
     pub object_key: String,
-    /// Its width in pixels.
     pub width: u32,
-    /// Its height in pixels.
     pub height: u32,
-    /// What to select.
     pub clicks: Clicks,
 }
 
 impl SelectionRequest {
-    /// Creates a request with an id of its own.
     pub fn new(image: ImageId, object_key: String, size: (u32, u32), clicks: Clicks) -> Self {
         Self { id: Uuid::now_v7(), image, object_key, width: size.0, height: size.1, clicks }
     }
@@ -161,11 +150,8 @@ pub type SelectionReply = Reply<SelectionRequest>;
 pub enum SelectionFailure {
     /// Nothing stands out there, or nothing is left.
     NothingFound,
-    /// The image was deleted.
     ImageMissing,
-    /// The image cannot be decoded.
     ImageUnreadable,
-    /// The object store is unavailable.
     StorageUnavailable,
     /// The model or the worker failed; the text is for the operator.
     Failed(String),

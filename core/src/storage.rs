@@ -80,32 +80,26 @@ fn probing() -> aws_sdk_s3::config::Builder {
 /// The key of the object that names the owner of the bucket.
 pub const OWNER_KEY: &str = "installation";
 
-/// Returns the key of an uploaded image.
 pub fn image_key(image: ImageId) -> String {
     format!("images/{image}/original")
 }
 
-/// Returns the key of an image's thumbnail.
 pub fn image_thumbnail_key(image: ImageId) -> String {
     format!("images/{image}/thumbnail")
 }
 
-/// Returns the key of an image's preview.
 pub fn image_preview_key(image: ImageId) -> String {
     format!("images/{image}/preview")
 }
 
-/// Returns the key of the result of one attempt of a job.
 pub fn result_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}.png")
 }
 
-/// Returns the key of the thumbnail of that result.
 pub fn result_thumbnail_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}-thumbnail.png")
 }
 
-/// Returns the key of the preview of that result.
 pub fn result_preview_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}-preview.webp")
 }
@@ -116,7 +110,6 @@ pub struct Object {
     pub body: Box<dyn AsyncRead + Send + Unpin>,
     /// The number of bytes in `body`.
     pub length: i64,
-    /// The content type it was stored with.
     pub content_type: Option<String>,
     /// For a range, for example `bytes 0-99/1000`.
     pub content_range: Option<String>,
@@ -223,7 +216,6 @@ impl Storage {
         timeout(PING_TIMEOUT, read).await.map_err(late)?
     }
 
-    /// Returns whether the bucket exists.
     pub async fn has_bucket(&self) -> Result<bool, StorageError> {
         match self.client.head_bucket().bucket(&self.bucket).send().await {
             Err(SdkError::ServiceError(refused)) if refused.raw().status().as_u16() == 404 => {

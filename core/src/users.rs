@@ -8,7 +8,6 @@ use crate::{UserId, credits, db};
 /// A user and their balance.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// Their id.
     pub id: UserId,
     /// The email address that the identity provider reports.
     pub email: Option<String>,
@@ -29,7 +28,6 @@ pub struct SignIn<'a> {
     pub subject: &'a str,
     /// The keyed hash of issuer and subject that [`crate::accounts::delete`] stores.
     pub identity_hash: &'a [u8],
-    /// The time the token was issued, if it says.
     pub token_issued_at: Option<DateTime<Utc>>,
     /// Whether the person asks to start again after they deleted their account.
     pub starts_again: bool,

@@ -12,15 +12,12 @@ use retouch_prompts::Offer;
 /// A model that a worker has bound to a tool and a tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedModel {
-    /// The tool it serves.
     pub tool: ToolName,
-    /// The tier it serves.
     pub tier: Tier,
     /// The name of its folder in `models/`.
     pub model: String,
     /// The SHA-256 of its file.
     pub sha256: String,
-    /// The mode of Magic Fix that it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FixMode>,
     /// The factor of upscales that it serves; older workers do not report it.
@@ -84,30 +81,25 @@ pub struct WorkerProblem {
 pub struct Worker {
     /// Its id, new at each start.
     pub id: WorkerId,
-    /// The name of its host.
     pub name: String,
     /// The device its models run on: `cpu` or `cuda`.
     pub device: String,
     /// That device in words, for example `NVIDIA H200, driver 580.65.06`.
     pub hardware: String,
-    /// The models it serves.
     pub models: Vec<ServedModel>,
     /// The faults of its models or its dependencies.
     pub problems: Vec<WorkerProblem>,
     /// The number of jobs it runs at once.
     pub slots: i32,
-    /// Its version.
     pub version: String,
     /// The time of its last report.
     pub seen_at: DateTime<Utc>,
 }
 
-/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
     /// It reported lately.
     Live,
-    /// It was stopped.
     Stopped,
     /// It has not reported lately: it crashed, or it cannot reach the database.
     Silent,
@@ -124,7 +116,6 @@ impl WorkerState {
     }
 }
 
-/// Reports that `worker` is live.
 pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into workers (id, name, device, models, problems, slots, version, hardware)
@@ -146,7 +137,6 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// Returns the live workers.
 pub async fn live(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
     let found = find(pool, true).await?;
     Ok(found.into_iter().map(|(worker, _)| worker).collect())

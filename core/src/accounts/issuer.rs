@@ -5,10 +5,8 @@ use sqlx::PgPool;
 use super::lookup::Account;
 use crate::{UserId, db};
 
-/// The outcome of [`change_issuer`].
 #[derive(Debug)]
 pub enum IssuerChange {
-    /// It was changed.
     Changed {
         /// The number of accounts that got the new issuer.
         accounts: u64,

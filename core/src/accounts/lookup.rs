@@ -10,7 +10,6 @@ use crate::UserId;
 /// A user's row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Account {
-    /// Its id.
     pub id: UserId,
     /// The identity provider; `deleted` for a deleted account.
     pub issuer: String,
@@ -24,7 +23,6 @@ pub struct Account {
     pub reserved: i32,
     /// The time of the first sign-in.
     pub created_at: DateTime<Utc>,
-    /// The time it was deleted.
     pub deleted_at: Option<DateTime<Utc>>,
 }
 
@@ -43,7 +41,6 @@ pub async fn find(pool: &PgPool, name: &str) -> sqlx::Result<Vec<Account>> {
     .await
 }
 
-/// Returns the account with this id.
 pub async fn get(pool: &PgPool, id: UserId) -> sqlx::Result<Option<Account>> {
     sqlx::query_as!(
         Account,

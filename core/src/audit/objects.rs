@@ -9,7 +9,6 @@ use uuid::Uuid;
 use super::Finding;
 use crate::storage::{self, Storage, StorageError};
 
-/// Rows per query.
 const ROWS: i64 = 1000;
 
 /// The outcome of comparing the bucket with the rows.
@@ -17,7 +16,6 @@ const ROWS: i64 = 1000;
 pub struct Comparison {
     /// The number of objects in the bucket.
     pub objects: usize,
-    /// Missing and unknown objects.
     pub findings: Vec<Finding>,
 }
 

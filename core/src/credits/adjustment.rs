@@ -8,9 +8,8 @@ use crate::{UserId, db};
 /// An operator's change of a balance.
 #[derive(Clone, Copy, Debug)]
 pub struct Adjustment<'a> {
-    /// The owner of the balance.
     pub user: UserId,
-    /// The credits to add; negative to take away; not zero.
+    /// The credits to add; negative to take away; never zero.
     pub amount: i32,
     /// Makes the change idempotent: each reference applies once.
     pub reference: &'a str,
@@ -18,16 +17,13 @@ pub struct Adjustment<'a> {
     pub note: Option<&'a str>,
 }
 
-/// The outcome of an adjustment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjusted {
-    /// The balance changed.
     Applied,
     /// The same adjustment was applied earlier.
     AlreadyApplied,
 }
 
-/// Why a balance was not adjusted.
 #[derive(Debug, thiserror::Error)]
 pub enum AdjustError {
     /// The amount is 0.
@@ -45,7 +41,6 @@ pub enum AdjustError {
     /// The reference belongs to another adjustment.
     #[error("this reference was already used for another user or amount")]
     ReferenceReused,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }

@@ -71,7 +71,6 @@ async fn add_up_some(pool: &PgPool) -> sqlx::Result<u64> {
 /// A user whose balance disagrees with their ledger, or whose hold disagrees with their jobs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Discrepancy {
-    /// The user.
     pub user: UserId,
     /// `users.credits`.
     pub credits: i32,

@@ -47,19 +47,15 @@ impl LedgerKind {
 pub struct LedgerEntry {
     /// Its number, ascending over time.
     pub id: i64,
-    /// The reason.
     pub kind: LedgerKind,
-    /// The change in credits.
+    /// In credits.
     pub amount: i32,
-    /// The job it pays for.
     pub job: Option<JobId>,
-    /// The order it belongs to.
     pub order: Option<OrderId>,
     /// The reference of an operator's adjustment.
     pub reference: Option<String>,
     /// The operator's note.
     pub note: Option<String>,
-    /// The time of the change.
     pub created_at: DateTime<Utc>,
 }
 

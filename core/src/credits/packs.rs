@@ -5,9 +5,7 @@
 pub struct Pack {
     /// 1, 2 or 3; part of the checkout URL.
     pub number: u8,
-    /// The credits it grants.
     pub credits: i32,
-    /// The price in cents.
     pub amount_cents: i64,
     /// ISO 4217, lower case.
     pub currency: &'static str,
@@ -17,7 +15,6 @@ pub struct Pack {
     pub note: Option<&'static str>,
 }
 
-/// The packs on sale.
 pub const PACKS: [Pack; 3] = [
     Pack {
         number: 1,

@@ -8,7 +8,6 @@ use sqlx::{PgPool, Postgres};
 #[derive(Clone, Copy, Debug)]
 #[repr(i64)]
 pub(crate) enum AdvisoryLock {
-    /// Applying migrations.
     Migration = 0x0072_6574_6f75_6368,
     /// The janitor's hourly tasks.
     Hourly = 0x7265_746f_7563_6801,

@@ -8,9 +8,7 @@ use crate::{ImageId, JobId, UserId, db, storage, users};
 /// Images that were deleted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// The images that are gone.
     pub images: Vec<ImageId>,
-    /// The jobs that were canceled.
     pub canceled: Vec<JobId>,
 }
 

@@ -7,18 +7,13 @@ use super::{ImageName, Quota, stored};
 use crate::{ImageId, ResultId, UserId, db};
 use retouch_catalog::ToolName;
 
-/// The outcome of making an image from a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromResult {
-    /// The image was made.
     Made(ImageId),
     /// The owner had made it before.
     Existed(ImageId),
-    /// The owner has no such result.
     NoResult,
-    /// The owner has no room for it.
     OverQuota,
-    /// The owner deleted their account.
     OwnerGone,
 }
 

@@ -8,12 +8,10 @@ use super::Image;
 use crate::{ImageId, ResultId, UserId};
 use retouch_catalog::ToolName;
 
-/// A place in a list of images that is sorted by the time of the upload.
+/// A place in a list of images sorted by upload time: right after the image with this time and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The time of the upload of the last image before it.
     pub created_at: DateTime<Utc>,
-    /// The id of that image.
     pub id: ImageId,
 }
 
@@ -65,7 +63,6 @@ impl Sort {
 pub struct Listing {
     /// A part of the name, in any case; `None` for all images.
     pub search: Option<String>,
-    /// The order.
     pub sort: Sort,
 }
 

@@ -2,7 +2,7 @@
 
 use retouch_catalog::ToolName;
 
-/// Maximum length of a name, in characters.
+/// In characters.
 const MAX_CHARS: usize = 200;
 
 /// The name of an image: a file name without a folder and without control characters, 1 to 200 characters long.
@@ -30,7 +30,6 @@ impl ImageName {
         Self(shortened(stem, &format!(" ({}).png", result_label(tool, factor))))
     }
 
-    /// Returns it as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -8,9 +8,7 @@ use crate::UserId;
 /// not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Their size in bytes.
     pub bytes: i64,
-    /// Their number.
     pub pictures: i64,
 }
 
@@ -24,7 +22,6 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// No limits.
     pub const NONE: Self = Self { bytes: None, pictures: None };
 
     /// Returns true if an image of `size_bytes` fits.
@@ -34,7 +31,6 @@ impl Quota {
     }
 }
 
-/// Returns what `owner` stores.
 pub async fn stored(executor: impl PgExecutor<'_>, owner: UserId) -> sqlx::Result<Stored> {
     sqlx::query_as!(
         Stored,

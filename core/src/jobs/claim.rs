@@ -60,27 +60,19 @@ pub enum Suspects {
 /// A job that a worker has claimed.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// Its id.
     pub id: JobId,
-    /// The worker that claimed it.
     pub worker: WorkerId,
     /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
-    /// The uploaded image.
     pub image: ImageId,
-    /// The image's S3 key.
     pub object_key: String,
-    /// The image's width in pixels.
     pub width: i32,
-    /// The image's height in pixels.
     pub height: i32,
-    /// The tool and its parameters.
     pub tool: Tool,
     /// The prompt of a Magic Fix; [`super::mask`] returns its mask.
     pub prompt: Option<String>,
     /// Whether a Magic Fix may change no pixel outside its mask.
     pub is_mask_exact: bool,
-    /// The tier.
     pub tier: Tier,
     /// The number of this attempt, from 1.
     pub attempt: i32,

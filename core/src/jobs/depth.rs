@@ -7,7 +7,6 @@ use retouch_catalog::{JobClass, Tier, ToolName};
 /// The queued jobs of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueDepth {
-    /// The class.
     pub class: JobClass,
     /// The number of queued jobs.
     pub waiting: i64,

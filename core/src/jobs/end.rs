@@ -87,7 +87,6 @@ pub(super) async fn end_active_in(
     Ok(true)
 }
 
-/// The jobs that [`cancel_some`] cancels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CancelScope {
     /// The jobs of one image, which is being deleted.

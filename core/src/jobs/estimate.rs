@@ -42,7 +42,6 @@ pub enum WaitsFor {
 struct Facts {
     /// Jobs that start before it, if it is queued.
     ahead: i64,
-    /// All running jobs.
     running: i64,
     /// The slots of all live workers.
     slots: i64,
@@ -120,7 +119,6 @@ pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate
     Ok(estimates.collect())
 }
 
-/// The place of a job in the queue.
 struct Place {
     id: JobId,
     /// Jobs that start before it.

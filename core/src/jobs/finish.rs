@@ -6,7 +6,6 @@ use crate::credits::debit::finish_and_debit;
 use crate::results::NewResult;
 use crate::{Attempt, storage};
 
-/// The outcome of finishing a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The job is done, its result recorded and its price debited.

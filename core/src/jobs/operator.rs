@@ -65,16 +65,12 @@ pub async fn recent(pool: &PgPool, owner: UserId, limit: i64) -> sqlx::Result<Ve
     Ok(jobs)
 }
 
-/// Why a job was not retried.
 #[derive(Debug, thiserror::Error)]
 pub enum RedriveError {
-    /// The job does not exist.
     #[error("this job does not exist")]
     NoSuchJob,
-    /// The job has not failed.
     #[error("only a failed job can be retried; this one is {}", .0.as_str())]
     NotFailed(JobState),
-    /// The image was deleted.
     #[error("its picture was deleted")]
     ImageGone,
     /// The job is a Magic Fix, and its mask was deleted.

@@ -45,7 +45,6 @@ const fn count(job: &Claimed, cause: Cause) -> i32 {
     }
 }
 
-/// The outcome of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// The job is queued for another attempt.

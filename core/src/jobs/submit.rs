@@ -10,14 +10,12 @@ use super::{Job, JobState, load};
 use crate::{ImageId, JobId, UserId, credits, db, telemetry, users};
 use retouch_catalog::{FixMode, Tier, Tool};
 
-/// A job to submit.
 #[derive(Clone, Debug)]
 pub struct NewJob {
     /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
     /// The uploaded image. The caller has checked that the owner may use it.
     pub image: ImageId,
-    /// The tool and its parameters.
     pub tool: Tool,
     /// The prompt and mask of a Magic Fix; `None` for other tools.
     pub fix: Option<FixParameters>,
@@ -57,17 +55,15 @@ impl QueueLimit {
 /// The parameters of a Magic Fix. Its mode, which follows from the prompt, is part of [`Tool`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixParameters {
-    /// The prompt, 1 to 500 characters.
+    /// 1 to 500 characters.
     pub prompt: String,
     /// A PNG with one bit per pixel, white where the tool works.
     pub mask: Bytes,
-    /// The mask's SHA-256.
     pub mask_sha256: Vec<u8>,
     /// Whether no pixel outside the mask may change.
     pub is_mask_exact: bool,
 }
 
-/// The outcome of a submission.
 #[derive(Clone, Debug)]
 pub enum Submitted {
     /// A new job is queued; the caller rings the doorbell.
@@ -106,7 +102,6 @@ pub enum SubmitError {
     /// The image or its owner's account was deleted in the meantime.
     #[error("Image not found")]
     NoSuchImage,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
     /// The answer to the commit was lost: the job may be queued and its price held, or not.
@@ -388,7 +383,6 @@ async fn insert(
     .await
 }
 
-/// Returns why a new job was refused.
 fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
     if !insertion.image_exists {
         return SubmitError::NoSuchImage;

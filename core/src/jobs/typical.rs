@@ -10,11 +10,8 @@ const SMALLEST_MEGAPIXELS: f64 = 0.065_536;
 /// The typical time of a model, from its recent runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypicalTime {
-    /// The tool.
     pub tool: ToolName,
-    /// The tier.
     pub tier: Tier,
-    /// The name of the model.
     pub model: String,
     /// The median of the seconds that a run took.
     pub secs: f64,

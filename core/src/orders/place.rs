@@ -9,7 +9,6 @@ use crate::{OrderId, UserId, db, users};
 /// Maximum number of open orders of a pack per user.
 const MAX_OPEN: usize = 20;
 
-/// Why an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The account was deleted in the meantime.
@@ -18,7 +17,6 @@ pub enum PlaceError {
     /// The key belongs to an order of another pack.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }

@@ -11,15 +11,12 @@ use crate::{OrderId, UserId};
 pub struct Reversal {
     /// The provider's id of the payment.
     pub payment_intent: String,
-    /// The kind of reversal.
     pub event: ReversalEvent,
 }
 
-/// What happened to the payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReversalEvent {
-    /// Money was refunded.
     Refunded {
         /// The sum of all refunds of the payment so far, in cents.
         total_cents: i64,

@@ -16,7 +16,6 @@ pub enum PaymentStatus {
     Unpaid,
     /// The money has arrived.
     Paid,
-    /// The payment failed.
     Failed,
     /// The checkout page closed without a payment.
     Expired,
@@ -31,9 +30,7 @@ pub struct Payment {
     pub order: Option<OrderId>,
     /// The buyer that we attached to it.
     pub buyer: Option<UserId>,
-    /// Its status.
     pub status: PaymentStatus,
-    /// The total amount in cents.
     pub amount_cents: Option<i64>,
     /// ISO 4217, lower case.
     pub currency: Option<String>,
@@ -52,16 +49,12 @@ pub struct Message {
     pub kind: String,
     /// The body as received.
     pub payload: String,
-    /// Its content.
     pub event: PaymentEvent,
 }
 
-/// The content of a message.
 #[derive(Clone, Debug)]
 pub enum PaymentEvent {
-    /// The state of a payment.
     Payment(Payment),
-    /// A refund or a dispute.
     Reversal(Reversal),
     /// An event that we ignore.
     Other,

@@ -39,10 +39,8 @@ pub enum ProgressStage {
     Store,
 }
 
-/// The progress of a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobProgress {
-    /// The current stage.
     pub stage: ProgressStage,
     /// The finished part of the whole run, from 0 to 1.
     pub fraction: f32,
@@ -63,7 +61,6 @@ impl JobProgress {
 /// A change of a job, or its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobEvent {
-    /// The job.
     pub job: JobId,
     /// Its progress; `None` if its row changed.
     pub progress: Option<JobProgress>,
@@ -88,7 +85,6 @@ impl JobEvent {
         Self { job, progress: None, state: Some(state) }
     }
 
-    /// Returns a progress event.
     pub const fn progress(job: JobId, progress: JobProgress) -> Self {
         Self { job, progress: Some(progress), state: None }
     }

@@ -52,7 +52,6 @@ impl Rate {
     }
 }
 
-/// The outcome of counting a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The call is within the limit and was counted.

@@ -47,16 +47,13 @@ pub trait Request: Serialize + DeserializeOwned + Send + Sync {
 /// A worker's reply to a request: an answer, or why there is none.
 pub type Reply<R> = Result<Bytes, <R as Request>::Failure>;
 
-/// Why a request got no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// No worker answers such requests.
     #[error("no worker is listening")]
     NoWorker,
     /// Too many requests are waiting.
     #[error("{MAX_WAITING} requests are waiting")]
     Busy,
-    /// No reply came in time.
     #[error("no worker replied in time")]
     TimedOut,
     /// Redis is unavailable.
@@ -73,7 +70,6 @@ impl From<redis::RedisError> for RequestError {
 /// A request that a worker has taken, and how long its caller still waits.
 #[derive(Clone, Debug)]
 pub struct Pending<R> {
-    /// The request.
     pub request: R,
     /// After this time nobody reads the reply.
     pub time_left: Duration,
@@ -90,9 +86,6 @@ struct Envelope<R> {
 impl Queue {
     /// Sends a request to the workers and waits up to `wait` for the reply, or until `abandoned`: then it takes the request
     /// back, if no worker has it yet, and returns [`RequestError::TimedOut`].
-    ///
-    /// # Errors
-    /// See [`RequestError`].
     pub async fn request<R: Request>(
         &self,
         request: R,
@@ -149,7 +142,6 @@ impl Queue {
         Requests { queue: self.clone(), conn: None, kind: PhantomData }
     }
 
-    /// Replies to a request.
     pub async fn reply<R: Request>(&self, id: Uuid, reply: Reply<R>) -> Result<(), QueueError> {
         let key = self.request_reply::<R>(id);
         let sent: RedisResult<()> = redis::pipe()

@@ -6,10 +6,8 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 
 use crate::with_causes;
 
-/// Why an object could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The object does not exist.
     #[error("no object at {0}")]
     Missing(String),
     /// The requested range is outside the object.
@@ -43,7 +41,6 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Counts a failure of this call.
     pub(super) fn count_failure(self) {
         let operation = match self {
             Self::Head => "head",

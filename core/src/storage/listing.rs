@@ -17,16 +17,13 @@ pub(crate) const FOLDERS: [&str; 2] = ["images/", "results/"];
 /// An object in the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {
-    /// Its key.
     pub key: String,
     /// The time it was written, by the store's clock.
     pub written_at: DateTime<Utc>,
 }
 
-/// A page of a listing.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The objects.
     pub objects: Vec<ListedObject>,
     /// The continuation token of the next page; `None` after the last.
     pub next: Option<String>,

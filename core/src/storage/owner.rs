@@ -20,15 +20,12 @@ pub enum OwnerError {
     /// The database does not own it.
     #[error("the bucket {bucket:?} {reason}")]
     Foreign {
-        /// Its name.
         bucket: String,
         /// The rest of the sentence.
         reason: Reason,
     },
-    /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The database failed.
     #[error("reading the id of the database: {0}")]
     Database(#[from] sqlx::Error),
 }

@@ -69,11 +69,9 @@ impl Storage {
 #[derive(Clone, Debug)]
 pub(crate) struct UnfinishedUpload {
     upload_id: String,
-    /// The key of the object.
     pub(crate) object_key: String,
 }
 
-/// Returns the unfinished uploads to `keys`.
 pub(crate) async fn unfinished_uploads(
     conn: &mut PgConnection,
     keys: &[String],

@@ -76,19 +76,14 @@ impl fmt::Debug for SigningSecret {
 /// The job that a delivery is about.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
-    /// Its id.
     pub id: JobId,
     /// Its image; `None` after the deletion of the image.
     pub image: Option<ImageId>,
     /// Its result; `None` if it has none, or after the deletion of the result.
     pub result: Option<ResultId>,
-    /// The tool.
     pub tool: ToolName,
-    /// The factor of an upscale.
     pub factor: Option<i16>,
-    /// The mode of a Magic Fix.
     pub mode: Option<FixMode>,
-    /// The tier.
     pub tier: Tier,
     /// The price in credits, which is charged only for a job that is done.
     pub cost: i32,
@@ -101,15 +96,11 @@ pub struct JobFacts {
 pub struct Delivery {
     /// The id of the event, the same for each attempt.
     pub id: EventId,
-    /// The webhook.
     pub webhook: WebhookId,
-    /// Its owner.
     pub owner: UserId,
-    /// The address to call.
     pub url: String,
     /// The valid secrets, the newest first.
     pub secrets: Vec<SigningSecret>,
-    /// What happened.
     pub event: EventType,
     /// When it happened.
     pub created_at: DateTime<Utc>,
@@ -125,20 +116,15 @@ pub struct Delivery {
     lease_until: DateTime<Utc>,
 }
 
-/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// What happened.
     pub outcome: Outcome,
-    /// The status of the response, if there was one.
     pub status: Option<u16>,
-    /// How long it took, in milliseconds.
     pub duration_ms: i32,
     /// How long the receiver asked to wait. The next attempt waits for [`retry_delay`] at least.
     pub retry_after: Option<Duration>,
 }
 
-/// See [`Attempt::outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The receiver accepted it.

@@ -9,15 +9,11 @@ use crate::{EventId, JobId, UserId, WebhookId, db};
 /// A delivery and its last attempt.
 #[derive(Clone, Debug)]
 pub struct PastDelivery {
-    /// The id of the event.
     pub id: EventId,
-    /// What happened.
     pub event: EventType,
     /// The job that the event is about.
     pub job: Option<JobId>,
-    /// Its state.
     pub state: DeliveryState,
-    /// The number of attempts so far.
     pub attempts: i16,
     /// When the last attempt began.
     pub attempted_at: Option<DateTime<Utc>>,
@@ -33,19 +29,15 @@ pub struct PastDelivery {
     pub created_at: DateTime<Utc>,
 }
 
-/// Why a delivery cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The owner has no such webhook.
     #[error("Webhook not found")]
     NoSuchWebhook,
     /// The webhook has no such delivery, or it is no longer kept.
     #[error("Delivery not found")]
     NoSuchDelivery,
-    /// The webhook is off.
     #[error("This webhook is off. Turn it on first.")]
     Off,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }

@@ -27,17 +27,13 @@ pub enum DisabledReason {
 /// A webhook, as its owner sees it after creation.
 #[derive(Clone, Debug)]
 pub struct Webhook {
-    /// Its id.
     pub id: WebhookId,
-    /// The address to call.
     pub url: String,
     /// A note by its owner.
     pub description: String,
-    /// The events it receives.
     pub events: Vec<EventType>,
     /// `credits.low` is sent when a balance falls below this.
     pub credits_below: i32,
-    /// Whether it receives events.
     pub is_enabled: bool,
     /// Why we turned the webhook off; `None` if it is on, or if its owner turned it off.
     pub disabled_reason: Option<DisabledReason>,
@@ -45,14 +41,12 @@ pub struct Webhook {
     pub failing_since: Option<DateTime<Utc>>,
     /// When the previous secret stops signing deliveries.
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 
 /// A webhook to be created. The caller has checked the address.
 #[derive(Clone, Debug)]
 pub struct NewWebhook<'a> {
-    /// The address to call.
     pub url: &'a str,
     /// A note by its owner, of at most 200 characters.
     pub description: &'a str,
@@ -64,31 +58,24 @@ pub struct NewWebhook<'a> {
     pub secret: &'a [u8],
 }
 
-/// Changes to a webhook; `None` keeps the present value.
+/// Changes to a webhook, with the constraints of [`NewWebhook`]; `None` keeps the present value.
 #[derive(Clone, Debug, Default)]
 pub struct Change<'a> {
-    /// See [`NewWebhook::url`].
     pub url: Option<&'a str>,
-    /// See [`NewWebhook::description`].
     pub description: Option<&'a str>,
-    /// See [`NewWebhook::events`].
     pub events: Option<&'a [EventType]>,
-    /// See [`NewWebhook::credits_below`].
     pub credits_below: Option<i32>,
     /// Turning it on when it is off forgives its failures; turning it off ends its waiting deliveries.
     pub is_enabled: Option<bool>,
 }
 
-/// Why a webhook was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// The user has [`MAX_WEBHOOKS`] webhooks.
     #[error("You already have 5 webhooks. Delete one first.")]
     TooMany,
     /// The account was deleted in the meantime.
     #[error("This account was deleted")]
     OwnerGone,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
@@ -130,7 +117,6 @@ fn names(events: &[EventType]) -> Vec<String> {
     events.iter().map(|event| event.as_str().to_owned()).collect()
 }
 
-/// Creates a webhook of `owner`.
 pub async fn create(
     pool: &PgPool,
     owner: UserId,

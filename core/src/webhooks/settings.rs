@@ -12,7 +12,6 @@ use crate::{UserId, WebhookId, db};
 /// A webhook as its owner left it. `Debug` hides the secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its id.
     pub id: WebhookId,
     pub(crate) owner: UserId,
     pub(crate) created_at: DateTime<Utc>,
@@ -26,7 +25,6 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Returns all webhooks.
 pub(crate) async fn all(pool: &PgPool) -> sqlx::Result<Vec<Settings>> {
     sqlx::query_as!(
         Settings,

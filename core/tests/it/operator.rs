@@ -23,7 +23,6 @@ fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
     }
 }
 
-/// Submits a job of `owner` and fails it with `code`.
 async fn failed(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code: &str) -> JobId {
     let worker = WorkerId::new();
     let job = jobs::submit(pool, &paid(owner, image)).await.unwrap().into_job().id;

@@ -81,7 +81,6 @@ async fn what_people_had_deleted_since_the_backup_is_found(pool: PgPool) {
     drop_database(&pool, lost).await;
 }
 
-/// Drops the other database.
 async fn drop_database(pool: &PgPool, lost: PgPool) {
     lost.close().await;
     let name: String = sqlx::query_scalar("select 'lost_' || md5(current_database())")

@@ -81,7 +81,7 @@ async fn sql(pool: &PgPool, statement: &'static str) {
     sqlx::query(statement).execute(pool).await.unwrap();
 }
 
-/// Lets time pass for what waits.
+/// Makes waiting deliveries due.
 async fn wait_is_over(pool: &PgPool) {
     sql(pool, "update webhook_deliveries set due_at = now() where state = 'waiting'").await;
 }

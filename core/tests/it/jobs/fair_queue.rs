@@ -6,7 +6,6 @@ use retouch_catalog::Factor;
 
 use super::*;
 
-/// Submits `count` paid jobs, each on its own image.
 async fn submit_paid(pool: &PgPool, owner: UserId, count: usize) -> Vec<JobId> {
     let mut jobs = Vec::new();
     for _ in 0..count {

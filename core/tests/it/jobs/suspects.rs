@@ -15,7 +15,7 @@ async fn suspect(pool: &PgPool, new: &NewJob) -> JobId {
     job
 }
 
-/// Lets suspects have waited for longer than this.
+/// Backdates suspects, so that they have waited longer than `patience`.
 async fn exhaust(pool: &PgPool, patience: Duration) {
     let aged = "update jobs set run_after = now() - make_interval(secs => $1 + 1) where losses > 0";
     sqlx::query(aged).bind(patience.as_secs_f64()).execute(pool).await.unwrap();
