@@ -1,1 +1,1 @@
-"""Tools for operators: backup, restore, capacity planning, models. Independent of `devstack` and `checks`."""
+"""Tools for operators: backup, restore, models. Independent of `devstack` and `checks`."""

@@ -57,6 +57,7 @@ class Proof:
             stopping_workers_finish_their_jobs,
             another_host_joins,
             accounts_balance,
+            a_backup_can_be_restored,
         ]
         try:
             for step in steps:
@@ -335,6 +336,25 @@ def accounts_balance(proof):
     code, output = central.admin("audit")
     expect(code == 0, "`retouch-api admin audit` finds nothing", output)
     return f"{proof.submitted} jobs, {paid} credits; the audit finds nothing"
+
+
+def a_backup_can_be_restored(proof):
+    """A backup is restored into another database and another bucket."""
+    central = proof.central
+    run = ("run", "--rm", "--no-deps", "--no-TTY")
+    central.compose(*run, "backup", "/backups", "--keep", "1", "--metrics", "/metrics/retouch.prom")
+    metrics = (central.metrics / "retouch.prom").read_text()
+    expect("retouch_backup_missing_objects 0" in metrics, "Nothing is missing in the backup", metrics)
+    (made,) = central.backups.glob("20*Z")
+    central.sql("create database retouch_restored")
+    database = (central.secrets / "database_url").read_text().strip() + "_restored"
+    elsewhere = ("--env", f"DATABASE_URL={database}", "--env", "S3_BUCKET=restored")
+    central.compose(*run, *elsewhere, "--entrypoint", "restore", "backup", f"/backups/{made.name}")
+    results = "select count(*) from results"
+    restored = central.number(results, "retouch_restored")
+    expect(restored == central.number(results), "The restored database has all results", restored)
+    contents = json.loads((made / "backup.json").read_text())
+    return f"{contents['objects']} objects, {contents['bytes'] / 1e6:.0f} MB"
 
 
 def nothing_is_left(proof):

@@ -134,6 +134,8 @@ class Central(Stack):
             **images.settings,
         }
         super().__init__(engine, PROJECT, FILES, settings)
+        self.backups, self.metrics = self.folder / "backups", self.folder / "metrics"
+        self.settings |= {"RETOUCH_BACKUPS": str(self.backups), "RETOUCH_BACKUP_METRICS": str(self.metrics)}
 
     def prepare_secrets(self):
         self.prepare()
@@ -144,14 +146,14 @@ class Central(Stack):
             file.write_text(text)
             file.chmod(0o444)
 
-    def sql(self, statement):
-        command = ["psql", "--username=retouch", "--dbname=retouch", "--no-psqlrc", "--tuples-only", "--no-align"]
+    def sql(self, statement, database="retouch"):
+        command = ["psql", "--username=retouch", f"--dbname={database}", "--no-psqlrc", "--tuples-only", "--no-align"]
         status, output = self.run_in("postgres", *command, "--set=ON_ERROR_STOP=1", f"--command={statement}")
         expect(status == 0, "Postgres runs the statement", output)
         return output
 
-    def number(self, statement):
-        return float(self.sql(statement) or 0)
+    def number(self, statement, database="retouch"):
+        return float(self.sql(statement, database) or 0)
 
     def admin(self, *arguments):
         return self.run_in("api", "retouch-api", "admin", *arguments)

@@ -239,16 +239,16 @@ class ImagesTest(unittest.TestCase):
 
     def images(self, **settings):
         services = config(self.files, self.profiles, settings)["services"]
-        return {name: services[name]["image"] for name in ("api", "migrate", "folders", "worker", "worker-1", "models")}
+        return {name: services[name]["image"] for name in ("api", "migrate", "folders", "worker", "worker-1", "models", "backup")}
 
     def test_they_are_built_by_default(self):
         images = self.images()
-        self.assertEqual(set(images.values()), {f"localhost/retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models")})
+        self.assertEqual(set(images.values()), {f"localhost/retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models", "backup")})
         self.assertEqual(self.images(RETOUCH_IMAGE="", RETOUCH_TAG=""), images)
 
     def test_a_prefix_and_a_tag_select_published_images(self):
         images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_TAG="1.2.3")
-        self.assertEqual(set(images.values()), {f"ghcr.io/owner/retouch/{name}:1.2.3" for name in ("api", "worker-cuda", "models")})
+        self.assertEqual(set(images.values()), {f"ghcr.io/owner/retouch/{name}:1.2.3" for name in ("api", "worker-cuda", "models", "backup")})
 
     def test_the_builder_gets_every_file_that_the_dockerfile_copies(self):
         copied = re.findall(r"^COPY (?!--)(.+) \S+$", (REPO / "Dockerfile").read_text(), re.M)

@@ -1,1 +1,0 @@
-"""Capacity planning: simulates workers and their queue from measured times."""
