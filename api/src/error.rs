@@ -1,4 +1,4 @@
-//! The errors that a request can end with and their user-facing texts. `routes/problem.rs` maps each to a status.
+//! The errors that a request can end with and their user-facing texts. `http/problem.rs` maps each to a status.
 
 use retouch_core::db::{self, DatabaseError};
 use retouch_core::images::Quota;

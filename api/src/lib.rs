@@ -1,9 +1,10 @@
-//! The HTTP side of Retouch: `routes → usecases → core`.
+//! The HTTP side of Retouch: `server → routes → usecases → core`. What routes share about HTTP is in `http`.
 
 pub mod admin;
 mod auth;
 pub mod config;
 mod error;
+mod http;
 mod limits;
 pub mod metrics;
 mod payments;

@@ -1,6 +1,12 @@
 //! Accepts connections, as many as memory and fairness allow, and shuts them down gracefully.
 
+mod body_limit;
+mod deadline;
+mod fallback;
+mod in_flight;
+mod openapi;
 mod paced_stream;
+mod page;
 pub mod router;
 mod security_headers;
 

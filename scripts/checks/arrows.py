@@ -23,8 +23,10 @@ class Arrow:
 
 EVERYWHERE = tuple(f"{crate}/src" for crate in crates() if crate != "standins")
 ARROWS = [
-    Arrow("routes call use cases or core; they name no database, Redis or S3", STATE, ("api/src/routes",)),
-    Arrow("use cases know no HTTP", HTTP, ("api/src/usecases",)),
+    Arrow("routes call use cases or core; they name no database, Redis or S3", STATE, ("api/src/routes", "api/src/http")),
+    Arrow("routes do not know the server", r"\bcrate::server\b", ("api/src/routes", "api/src/http")),
+    Arrow("what routes share about HTTP knows no route", r"\bcrate::routes\b", ("api/src/http",)),
+    Arrow("use cases know no HTTP", HTTP + r"|\bcrate::(server|routes)\b", ("api/src/usecases",)),
     Arrow("tools know pixels and models, not jobs", JOBS, ("worker/src/tools",)),
     Arrow(
         "select knows pixels and models, not jobs",

@@ -7,10 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::TokenUser;
-use super::problem::Problem;
-use super::request::{Path, id};
 use crate::error::ApiError;
+use crate::http::caller::TokenUser;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, id};
 use crate::state::App;
 
 /// An order.

@@ -1,6 +1,5 @@
 //! `/api/files`: pictures at signed URLs on this origin, streamed from the object store.
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -8,30 +7,14 @@ use chrono::{DateTime, Utc};
 use retouch_core::images;
 use retouch_core::results;
 use retouch_core::storage::{Object, StorageError};
-use tokio_util::io::ReaderStream;
 
-use super::problem::Problem;
-use super::request::{Path, Query, header_text};
 use crate::error::ApiError;
+use crate::http::object::body_of;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, Query, header_text};
+use crate::http::signature::Signature;
 use crate::signing::{File, LONGEST};
 use crate::state::App;
-
-/// The signature of a URL.
-#[derive(serde::Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct Signature {
-    /// When the URL expires, in seconds since 1970.
-    expires: i64,
-    /// The signature that the API put into the URL.
-    signature: String,
-}
-
-impl Signature {
-    /// Returns when the URL of `file` with this signature expires; `None` if it has expired or is not ours.
-    pub fn verify(&self, app: &App, file: File) -> Option<DateTime<Utc>> {
-        app.signer.verify(file, self.expires, &self.signature)
-    }
-}
 
 /// Returns an image file. Supports range requests. Redirects to the object store if that is public.
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
@@ -87,11 +70,6 @@ pub async fn get_file(
         response = response.header(header::CONTENT_RANGE, range);
     }
     response.body(body_of(object)).map_err(|error| ApiError::Internal(error.into()))
-}
-
-/// Returns an object as the body of a response, sent while it is read: the files of many clients do not fit into memory.
-pub fn body_of(object: Object) -> Body {
-    Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024))
 }
 
 /// Opens the object, or the requested range of it.

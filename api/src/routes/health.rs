@@ -9,7 +9,7 @@ use retouch_core::workers::{self, WorkerProblem};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::caller::IsPrivate;
+use crate::http::caller::IsPrivate;
 use crate::state::{App, Dependencies};
 
 /// Returns 200 while the process runs.

@@ -9,13 +9,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
-use super::caller::SignedIn;
-use super::metadata::MetadataQuery;
-use super::multipart::{FileUpload, UploadBody, multipart, named_file};
-use super::problem::Problem;
-use super::request::{Path, Query, RequestPreferences, id};
 use super::views::ImageView;
 use crate::error::ApiError;
+use crate::http::caller::SignedIn;
+use crate::http::multipart::{FileUpload, UploadBody, multipart, named_file};
+use crate::http::problem::Problem;
+use crate::http::request::{MetadataQuery, Path, Query, RequestPreferences, id};
 use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
 use crate::usecases::upload_image::{NewUpload, upload_image};

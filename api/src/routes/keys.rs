@@ -9,10 +9,10 @@ use retouch_core::api_keys::{self, ApiKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::caller::TokenUser;
-use super::problem::Problem;
-use super::request::{Path, id};
 use crate::error::ApiError;
+use crate::http::caller::TokenUser;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, id};
 use crate::state::App;
 use crate::usecases::create_key::create_key;
 

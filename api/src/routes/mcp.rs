@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use uuid::Uuid;
 
-use super::caller::SignedIn;
-use super::problem::Problem;
-use super::request::header_text;
 use crate::error::ApiError;
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
+use crate::http::request::header_text;
 use crate::state::App;
 use caller::{Caller, call_name};
 use pictures::{MAX_MASK_BYTES, MAX_PICTURE_BYTES};
@@ -61,7 +61,7 @@ pub async fn answer(
         Err(error) => return refusal(&app, error),
     };
     let (mut parts, body) = request.into_parts();
-    // If the upload stalled, `body::limit` replaces this answer.
+    // If the upload stalled, `server/body_limit.rs` replaces this answer.
     let Ok(body) = to_bytes(body, MAX_BODY).await else {
         return ApiError::FileTooLarge { max_bytes: MAX_BODY }.into_response();
     };

@@ -10,11 +10,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::body::MAX_PLAIN_BODY;
-use super::caller::TokenUser;
-use super::problem::Problem;
-use super::request::{Path, RequestPreferences, header_text};
 use crate::error::ApiError;
+use crate::http::body::MAX_PLAIN_BODY;
+use crate::http::caller::TokenUser;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, RequestPreferences, header_text};
 use crate::payments::SessionStatus;
 use crate::state::App;
 use crate::usecases::buy_credits::buy_credits;

@@ -4,11 +4,11 @@ use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::body::IncomingBody;
-use super::caller::{ClientAddress, OptionalUser};
-use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
-use super::problem::Problem;
 use crate::error::ApiError;
+use crate::http::body::IncomingBody;
+use crate::http::caller::{ClientAddress, OptionalUser};
+use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
+use crate::http::problem::Problem;
 use crate::state::App;
 use crate::usecases::preview_picture::preview_picture;
 

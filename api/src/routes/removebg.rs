@@ -26,9 +26,9 @@ use retouch_pixels::cutout::{self, CutoutOptions};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::caller::KeyUser;
-use super::request::{RequestPreferences, header_text};
 use crate::error::ApiError;
+use crate::http::caller::KeyUser;
+use crate::http::request::{RequestPreferences, header_text};
 use crate::limits::rate_limits::Allowance;
 use crate::state::App;
 use crate::usecases::removebg::{Removal, RemovalRequest, removebg};

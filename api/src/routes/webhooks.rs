@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::{SignedIn, TokenUser};
-use super::problem::Problem;
-use super::request::{Path, Query, id};
 use crate::error::ApiError;
+use crate::http::caller::{SignedIn, TokenUser};
+use crate::http::problem::Problem;
+use crate::http::request::{Path, Query, id};
 use crate::state::App;
 use crate::usecases::manage_webhooks::{
     Wish, change_webhook, create_webhook, rotate_secret, send_again, send_test,

@@ -16,59 +16,30 @@ use tower_http::request_id::{
 };
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
-use utoipa::OpenApi;
-use utoipa::openapi::schema::{KnownFormat, Object, SchemaFormat, Type};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{
-    Content, OpenApi as Document, Ref, RefOr, Response as Answer, ResponseBuilder,
-};
+use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
+use super::openapi::{base, completed};
+use super::{body_limit, deadline, fallback, in_flight, page, security_headers};
 use crate::error::ApiError;
+use crate::http::body::MAX_PLAIN_BODY;
 use crate::metrics::measure_request;
+use crate::routes::tools::{free, magic_fix, remove_background, sample, select, upscale};
 use crate::routes::{
-    account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    in_flight, jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg,
-    results, sample, select, ui, upscale, user, verify, webhooks,
+    checkouts, config, events, files, health, images, jobs, keys, mcp, payments, preview, removebg,
+    results, user, verify, webhooks,
 };
-use crate::server::security_headers;
 use crate::state::App;
 
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Retouch",
-        description = "Edit images with AI on your own GPUs. Errors are `application/problem+json`.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0"),
-        contact()
-    ),
-    // utoipa does not collect recursive schemas.
-    components(schemas(retouch_credentials::Ingredient)),
-    modifiers(&Credentials)
-)]
-struct Base;
-
-struct Credentials;
-
-impl utoipa::Modify for Credentials {
-    fn modify(&self, document: &mut Document) {
-        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("token", SecurityScheme::Http(scheme));
-        let key = ApiKey::Header(ApiKeyValue::new("X-Api-Key"));
-        components.add_security_scheme("key", SecurityScheme::ApiKey(key));
-    }
-}
-
 fn table() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Base::openapi())
+    OpenApiRouter::with_openapi(base())
         .routes(routes!(config::get_config))
         .routes(routes!(user::get_user))
         .routes(routes!(user::get_storage))
-        .routes(routes!(account::start_user, account::delete_user))
-        .routes(routes!(account::export_user))
+        .routes(routes!(user::start_user, user::delete_user))
+        .routes(routes!(user::export::export_user))
         .routes(routes!(images::list::list_images))
         .routes(routes!(images::upload))
         .routes(routes!(images::get_image, images::delete_image))
@@ -90,9 +61,9 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(sample::sample_upscale))
         .routes(routes!(upscale::run_free_upscale, upscale::get_free_upscale))
         .routes(routes!(upscale::list_upscaled, upscale::delete_upscaled))
-        .routes(routes!(magic_images::run_magic_fix))
-        .routes(routes!(magic_images::prompt_meaning))
-        .routes(routes!(magic_images::list_magic_images, magic_images::delete_magic_image))
+        .routes(routes!(magic_fix::run_magic_fix))
+        .routes(routes!(magic_fix::prompt_meaning))
+        .routes(routes!(magic_fix::list_magic_images, magic_fix::delete_magic_image))
         .routes(routes!(results::get_result_file))
         .routes(routes!(results::render))
         .routes(routes!(payments::buy_pack_1, payments::get_pack_1))
@@ -107,8 +78,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(free::report_oversize))
         .routes(routes!(jobs::list_jobs))
         .routes(routes!(jobs::get_job, jobs::cancel_job))
-        .routes(routes!(jobs::job_events))
-        .routes(routes!(events::account_events))
+        .routes(routes!(events::job::job_events))
+        .routes(routes!(events::account::account_events))
         .routes(routes!(keys::list_keys, keys::post_key))
         .routes(routes!(keys::delete_key))
         .routes(routes!(webhooks::list_webhooks, webhooks::post_webhook))
@@ -136,58 +107,6 @@ fn table() -> OpenApiRouter<App> {
 /// Returns the OpenAPI document.
 pub fn openapi() -> Document {
     completed(table().into_openapi())
-}
-
-/// Adds the answer that any route may give, 503; sets the media type of every [`crate::routes::problem::Problem`] to
-/// `application/problem+json`, and describes pictures and archives as binary, which utoipa takes for lists of numbers.
-fn completed(mut document: Document) -> Document {
-    for (address, path) in &mut document.paths.paths {
-        let operations =
-            [&mut path.get, &mut path.post, &mut path.put, &mut path.patch, &mut path.delete];
-        let operations = operations.into_iter().flatten();
-        let answers = operations.flat_map(|operation| {
-            let answers = &mut operation.responses.responses;
-            answers.entry("503".to_owned()).or_insert_with(|| RefOr::T(unavailable(address)));
-            answers.values_mut()
-        });
-        for answer in answers {
-            let RefOr::T(answer) = answer else { continue };
-            let contents = std::mem::take(&mut answer.content).into_iter();
-            let typed = contents.map(|(kind, content)| {
-                if is_problem(&content) {
-                    ("application/problem+json".into(), content)
-                } else if kind.starts_with("image/") || kind == "application/zip" {
-                    (kind, RefOr::T(Content::new(Some(binary()))))
-                } else {
-                    (kind, content)
-                }
-            });
-            answer.content = typed.collect();
-        }
-    }
-    document
-}
-
-/// Describes the answer while the server is overloaded or a service that it needs is away.
-fn unavailable(path: &str) -> Answer {
-    let schema = if path.starts_with("/v1.0/") { "RefusalBody" } else { "Problem" };
-    let content = Content::new(Some(Ref::from_schema_name(schema)));
-    ResponseBuilder::new()
-        .description("The server is busy or unavailable")
-        .content("application/json", content)
-        .build()
-}
-
-fn binary() -> Object {
-    Object::builder()
-        .schema_type(Type::String)
-        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
-        .build()
-}
-
-fn is_problem(content: &RefOr<Content>) -> bool {
-    let RefOr::T(Content { schema: Some(RefOr::Ref(schema)), .. }) = content else { return false };
-    schema.ref_location == "#/components/schemas/Problem"
 }
 
 /// Rejects HEAD on paths whose GET acts: axum would otherwise run the GET handler and spend credits.
@@ -218,9 +137,9 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
     let document = completed(document);
     let page = Router::new()
-        .fallback_service(ui::page(ui_dir))
-        .layer(middleware::from_fn(ui::page_headers));
-    let scripts = ui::inline_script_hashes(ui_dir).join(" ");
+        .fallback_service(page::files(ui_dir))
+        .layer(middleware::from_fn(page::add_headers));
+    let scripts = page::inline_script_hashes(ui_dir).join(" ");
     let policy = security_headers::Policy {
         content: security_headers::content_security_policy(&app, &scripts),
         is_https: app.is_https,
@@ -233,14 +152,14 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     api.route_layer(middleware::from_fn(deadline::enforce))
         .route_layer(middleware::from_fn(reject_head))
         .route_layer(middleware::from_fn(reject_cross_site))
-        .route_layer(middleware::from_fn_with_state(app.clone(), body::limit))
+        .route_layer(middleware::from_fn_with_state(app.clone(), body_limit::limit))
         .route_layer(middleware::from_fn(measure_request))
         .method_not_allowed_fallback(fallback::method_not_allowed)
         .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
         .fallback_service(page)
         .with_state(app.clone())
         .layer(middleware::from_fn_with_state(app, in_flight::limit))
-        .layer(DefaultBodyLimit::max(body::MAX_PLAIN_BODY))
+        .layer(DefaultBodyLimit::max(MAX_PLAIN_BODY))
         .layer(CompressionLayer::new().compress_when(compressible))
         .layer(middleware::from_fn(move |request, next| {
             security_headers::add(policy.clone(), request, next)

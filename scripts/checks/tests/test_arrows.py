@@ -21,6 +21,11 @@ class ArrowsTest(unittest.TestCase):
         [finding] = self.findings("api/src/routes/images.rs", "//! Images.\nuse sqlx::PgPool;\n")
         self.assertTrue(finding.startswith("api/src/routes/images.rs:2:"), finding)
 
+    def test_a_route_that_the_http_parts_or_a_use_case_know_is_found(self):
+        for name in ("api/src/http/caller.rs", "api/src/usecases/run_tool.rs"):
+            self.assertEqual(len(self.findings(name, "use crate::routes::views::JobView;\n")), 1, name)
+        self.assertEqual(self.findings("api/src/server/router.rs", "use crate::routes::files;\n"), [])
+
     def test_comments_and_tests_may_name_anything(self):
         code = "// unlike sqlx:: we\nfn a() {}\n#[cfg(test)]\nmod tests { use sqlx::PgPool; }\n"
         self.assertEqual(self.findings("api/src/routes/images.rs", code), [])

@@ -6,9 +6,9 @@ use axum::http::StatusCode;
 use retouch_core::images::Stay;
 
 use crate::error::ApiError;
-use crate::routes::caller::SignedIn;
-use crate::routes::problem::Problem;
-use crate::routes::request::{Path, id};
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, id};
 use crate::routes::views::ImageView;
 use crate::state::App;
 use crate::usecases::image_from_result::{Origin, image_from_result};

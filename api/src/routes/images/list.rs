@@ -14,9 +14,9 @@ use retouch_core::images::{self, Cursor, Image, Listing, Place, Sort};
 use serde::Deserialize;
 
 use crate::error::ApiError;
-use crate::routes::caller::SignedIn;
-use crate::routes::problem::Problem;
-use crate::routes::request::Query;
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
+use crate::http::request::Query;
 use crate::routes::views::{ImageListView, ImageView};
 use crate::state::App;
 

@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::ApiError;
-use crate::routes::caller::SignedIn;
-use crate::routes::problem::Problem;
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
 use crate::state::App;
 use crate::usecases::archive_images::{self, Include};
 use crate::usecases::run_tool::announce_canceled;

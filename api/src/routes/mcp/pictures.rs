@@ -4,10 +4,10 @@ use axum::http::Uri;
 use bytes::Bytes;
 use retouch_core::selection::Clicks;
 
-use super::super::base64_file::{Base64Error, Base64File};
-use super::super::files::Signature;
 use super::arguments::{AreaArgument, PictureArgument};
 use crate::error::ApiError;
+use crate::http::base64_file::{Base64Error, Base64File};
+use crate::http::signature::Signature;
 use crate::signing::File;
 use crate::state::App;
 use crate::usecases::mcp::{Area, PictureSource};

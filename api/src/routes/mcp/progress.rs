@@ -8,9 +8,9 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::watch;
 
-use super::super::run::view;
-use super::super::views::JobView;
 use crate::error::ApiError;
+use crate::routes::jobs::views::job_view;
+use crate::routes::views::JobView;
 use crate::state::App;
 
 /// Maximum time without a notification. Many clients give up after a minute of silence.
@@ -53,7 +53,7 @@ async fn report_until_end(
         if job.state.is_final() {
             return Ok(());
         }
-        let job = view(app, &job).await?;
+        let job = job_view(app, &job).await?;
         let message = describe(&job);
         if message != said || silent_since.elapsed() >= HEARTBEAT {
             let fraction = job.progress.map_or(0.0, |progress| f64::from(progress.fraction));

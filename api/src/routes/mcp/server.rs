@@ -15,7 +15,6 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tracing::Instrument;
 
-use super::super::body::IncomingBody;
 use super::arguments::{Account, MagicFix, RemoveBackground, Upscale};
 use super::caller::Caller;
 use super::pictures::{area, picture};
@@ -23,6 +22,7 @@ use super::progress::report;
 use super::reply::{of_account, of_error, of_run};
 use super::tools::Name;
 use crate::error::ApiError;
+use crate::http::body::IncomingBody;
 use crate::state::App;
 use crate::usecases::mcp::{Action, Call, call_tool};
 

@@ -17,11 +17,11 @@ use utoipa::ToSchema;
 
 use super::refusal::Refusal;
 use crate::error::ApiError;
+use crate::http::base64_file::Base64File;
+use crate::http::body::IncomingBody;
+use crate::http::form_data::{FormData, FormError, FormField};
+use crate::http::request::header_text;
 use crate::limits::decode_budget::Caller;
-use crate::routes::base64_file::Base64File;
-use crate::routes::body::IncomingBody;
-use crate::routes::form_data::{FormData, FormError, FormField};
-use crate::routes::request::header_text;
 use crate::state::App;
 use fields::{BASE64_FIELD, MAX_NAME_BYTES, MAX_TEXT_BYTES, malformed, too_long};
 use url_encoded::{Piece, UrlEncoded};

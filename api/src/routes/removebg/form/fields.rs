@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::ApiError;
-use crate::routes::base64_file::{Base64Error, Base64File};
+use crate::http::base64_file::{Base64Error, Base64File};
 use crate::routes::removebg::refusal::Refusal;
 
 /// The maximum length of a text field, in bytes.

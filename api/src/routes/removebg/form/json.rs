@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::fields::{BASE64_FIELD, Form, MAX_TEXT_BYTES, malformed, printable, too_long};
-use crate::routes::base64_file::Base64File;
+use crate::http::base64_file::Base64File;
 use crate::routes::removebg::refusal::Refusal;
 
 /// Adds the fields of `body` to `form`.

@@ -6,12 +6,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{Factor, Tier, Tool, ToolName};
 
-use super::caller::SignedIn;
-use super::problem::Problem;
-use super::request::{ImageQuery, Path, Query, RequestPreferences};
 use super::run::{self, RunAnswers, RunHeaders};
-use super::views::ResultView;
 use crate::error::ApiError;
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
+use crate::http::request::{ImageQuery, Path, Query, RequestPreferences};
+use crate::routes::views::ResultView;
 use crate::state::App;
 
 /// The upscaled versions of an image, oldest first.

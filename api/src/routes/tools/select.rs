@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use retouch_core::images;
 use retouch_core::selection::Clicks;
 
-use super::caller::SignedIn;
-use super::problem::Problem;
-use super::request::{Path, id};
 use crate::error::ApiError;
+use crate::http::caller::SignedIn;
+use crate::http::problem::Problem;
+use crate::http::request::{Path, id};
 use crate::state::App;
 use crate::usecases::select::select;
 

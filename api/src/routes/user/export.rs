@@ -1,8 +1,8 @@
-//! `/api/user`: starts a new account after a deletion; deletes and exports an account.
+//! `/api/user/export`: everything stored about the caller, in a document that is written while it is read.
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use futures::StreamExt;
@@ -11,48 +11,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::{Returned, TokenUser};
-use super::checkouts::CheckoutView;
-use super::keys::KeyView;
-use super::problem::Problem;
-use super::views::{ImageView, JobView, ResultView};
-use super::webhooks::WebhookView;
 use crate::error::ApiError;
+use crate::http::caller::TokenUser;
+use crate::http::problem::Problem;
+use crate::routes::checkouts::CheckoutView;
+use crate::routes::keys::KeyView;
+use crate::routes::views::{ImageView, JobView, ResultView};
+use crate::routes::webhooks::WebhookView;
 use crate::state::App;
-use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
-
-/// Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
-/// are canceled and remaining credits are lost. Accounting records stay, without personal data.
-///
-/// The caller's tokens stop working, except that repeating this call succeeds. `POST /api/user` with a token issued later
-/// starts a new account, without the free credits if that happens within twelve months.
-#[utoipa::path(delete, path = "/api/user", tag = "user",
-    responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem)),
-    security(("token" = [])))]
-pub async fn delete_user(
-    State(app): State<App>,
-    caller: Result<TokenUser, ApiError>,
-) -> Result<StatusCode, ApiError> {
-    let user = match caller {
-        Ok(TokenUser(user)) => user.id,
-        Err(ApiError::AccountDeleted) => return Ok(StatusCode::NO_CONTENT),
-        Err(error) => return Err(error),
-    };
-    delete_account::delete_account(&app, user).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Starts a new account, without credits, for a caller who deleted theirs. A caller who has an account keeps it; one who never
-/// had one gets it, as with any other request. Call it once after a sign-in that the
-/// person has asked for. Until then, their tokens are refused with the code `account_deleted`, so that a device that renews
-/// its token automatically does not start an account.
-#[utoipa::path(post, path = "/api/user", tag = "user",
-    responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem)),
-    security(("token" = [])))]
-pub async fn start_user(_: Returned) -> StatusCode {
-    StatusCode::NO_CONTENT
-}
 
 /// Everything stored about the caller, as one JSON document. Images are included as URLs that work for at least an
 /// hour.

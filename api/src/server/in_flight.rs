@@ -10,9 +10,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-use super::caller::ClientAddress;
 use super::fallback;
 use crate::error::ApiError;
+use crate::http::caller::ClientAddress;
 use crate::limits::fair_budget::{FairBudget, Share};
 use crate::state::App;
 

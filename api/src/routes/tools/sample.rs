@@ -5,11 +5,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::Factor;
 
-use super::caller::{ClientAddress, OptionalUser};
-use super::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
-use super::problem::Problem;
-use super::request::Query;
 use crate::error::ApiError;
+use crate::http::caller::{ClientAddress, OptionalUser};
+use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
+use crate::http::problem::Problem;
+use crate::http::request::Query;
 use crate::state::App;
 use crate::usecases::sample::sample;
 

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 use crate::state::App;
+use crate::usecases::upload_image::Metadata;
 
 /// The headers `Idempotency-Key` and `Prefer`.
 pub struct RequestPreferences {
@@ -102,4 +103,15 @@ impl ImageQuery {
             Some(text) => id(text, "Image"),
         }
     }
+}
+
+/// The query of uploads and downloads that can keep metadata.
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct MetadataQuery {
+    /// Whether to keep the file's EXIF metadata: date, camera, settings, author, and location. `strip` by default. The
+    /// orientation is always applied, and the embedded thumbnail always dropped.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    pub metadata: Metadata,
 }

@@ -15,7 +15,7 @@ use tower_http::services::{ServeDir, ServeFile};
 use super::fallback;
 
 /// Serves the page's files, and `index.html` for every other path: the page does its own routing.
-pub fn page(dir: &Path) -> ServeDir<ServeFile> {
+pub fn files(dir: &Path) -> ServeDir<ServeFile> {
     ServeDir::new(dir)
         .append_index_html_on_directories(true)
         // The page's build compresses its files, at levels too slow to use per request.
@@ -43,7 +43,7 @@ pub fn inline_script_hashes(dir: &Path) -> Vec<String> {
 }
 
 /// Sets caching headers, and answers 404 instead of the page for paths of the API, missing metadata, and missing files.
-pub async fn page_headers(request: Request, next: Next) -> Response {
+pub async fn add_headers(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_below = |root: &str| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -14,7 +14,7 @@ use crate::error::ApiError;
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The paths whose GET does what their POST does: it runs a tool or opens a payment page.
-pub(crate) const ACTING_GETS: [&str; 8] = [
+pub const ACTING_GETS: [&str; 8] = [
     "/api/rmbg-images/remove-bg-ai",
     "/api/rmbg-images/remove-bg-free",
     "/api/upscale/upscale-ai-2",
@@ -30,7 +30,7 @@ const RENDERS: &str = "/api/results/{resultId}/file";
 
 /// Ends a GET or DELETE after [`DEADLINE`]. Leaves out POST, GET on [`ACTING_GETS`], and [`RENDERS`]: those upload, render or
 /// wait for a run, and have deadlines of their own.
-pub(crate) async fn enforce(route: MatchedPath, request: Request, next: Next) -> Response {
+pub async fn enforce(route: MatchedPath, request: Request, next: Next) -> Response {
     let is_quick = match *request.method() {
         Method::DELETE => true,
         Method::GET | Method::HEAD => {

@@ -1,24 +1,17 @@
-//! Limits request bodies: by their type, by the upload budget, and by the pace at which they arrive.
+//! Request bodies while they are received, at a minimum pace and within the upload budget.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
-use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::body::{Body, BodyDataStream, Bytes};
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::caller::ClientAddress;
-use super::fallback;
-use super::request::header_text;
+use crate::config::LimitsConfig;
 use crate::error::ApiError;
-use crate::limits::fair_budget::{FairBudget, Share};
-use crate::state::App;
+use crate::limits::fair_budget::Share;
 
 /// Maximum time for an upload: enough for 25 MB over a slow mobile network.
 const UPLOAD_TIMEOUT: Duration = Duration::from_mins(15);
@@ -28,8 +21,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum size of a body without a file, in bytes; Stripe's messages take kilobytes.
 pub const MAX_PLAIN_BODY: usize = 1 << 20;
-/// Room for the headers of fields around a file, in bytes.
-const MULTIPART_OVERHEAD: usize = 64 << 10;
 
 /// A request body that is being received.
 #[derive(Clone)]
@@ -74,6 +65,34 @@ impl Pace {
 }
 
 impl IncomingBody {
+    /// Begins to receive `body`, whose bytes count in `share`. `awaits_continue` if the client sends it only after
+    /// `100 Continue`.
+    pub fn new(body: Body, share: Share, awaits_continue: bool, limits: &LimitsConfig) -> Self {
+        let pause_secs = limits.upload_pause_secs;
+        Self(Arc::new(Mutex::new(Incoming {
+            share,
+            received: 0,
+            rest: Some(body.into_data_stream()),
+            error: None,
+            awaits_continue,
+            pace: Pace {
+                window: Duration::from_secs(pause_secs),
+                min_bytes: (limits.upload_min_kib_per_sec * pause_secs) as usize * 1024,
+                waited: Duration::ZERO,
+                received: 0,
+            },
+            deadline: Instant::now() + UPLOAD_TIMEOUT,
+        })))
+    }
+
+    /// Returns the body for the handler.
+    pub fn limited(&self) -> Body {
+        Body::from_stream(stream::try_unfold(self.clone(), |incoming| async move {
+            let bytes = incoming.next().await?;
+            Ok::<_, axum::Error>(bytes.map(|bytes| (bytes, incoming)))
+        }))
+    }
+
     /// Returns how many bytes the handler has received.
     pub fn received(&self) -> usize {
         self.lock().received
@@ -142,71 +161,29 @@ impl IncomingBody {
         Err(error)
     }
 
-    /// Returns the unread part, unless the client still waits for `100 Continue`.
-    fn take_unread(&self) -> Option<BodyDataStream> {
+    /// Reads on for a moment after an early response, unless the client still waits for `100 Continue`.
+    pub fn drain(&self) {
         let mut incoming = self.lock();
-        if incoming.awaits_continue { None } else { incoming.rest.take() }
+        if incoming.awaits_continue {
+            return;
+        }
+        if let Some(mut rest) = incoming.rest.take() {
+            tokio::spawn(timeout(DRAIN_TIMEOUT, async move {
+                while let Some(Ok(_)) = rest.next().await {}
+            }));
+        }
     }
-}
 
-/// Returns the largest body of this type that a handler takes, unless it sets another limit.
-fn max_bytes(headers: &HeaderMap, app: &App) -> usize {
-    let kind = header_text(headers, header::CONTENT_TYPE).unwrap_or_default();
-    if kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data") {
-        app.limits.max_upload_bytes + MULTIPART_OVERHEAD
-    } else {
-        MAX_PLAIN_BODY
+    /// Returns why the upload was aborted; `None` if it was not.
+    pub fn take_error(&self) -> Option<ApiError> {
+        self.lock().error.take()
     }
-}
-
-/// Counts the body against the upload budget until the response, or [`IncomingBody::release`], and aborts it when it
-/// stalls.
-pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
-    if request.body().is_end_stream() {
-        return next.run(request).await;
-    }
-    let (mut parts, body) = request.into_parts();
-    let address = match ClientAddress::from_request_parts(&mut parts, &app).await {
-        Ok(ClientAddress(address)) => address,
-        Err(error) => return fallback::respond(parts.uri.path(), error),
-    };
-    let path = parts.uri.path().to_owned();
-    let incoming = IncomingBody(Arc::new(Mutex::new(Incoming {
-        share: FairBudget::share(Arc::clone(&app.upload_budget), Some(address)),
-        received: 0,
-        rest: Some(body.into_data_stream()),
-        error: None,
-        awaits_continue: parts.headers.contains_key(header::EXPECT),
-        pace: Pace {
-            window: Duration::from_secs(app.limits.upload_pause_secs),
-            min_bytes: (app.limits.upload_min_kib_per_sec * app.limits.upload_pause_secs) as usize
-                * 1024,
-            waited: Duration::ZERO,
-            received: 0,
-        },
-        deadline: Instant::now() + UPLOAD_TIMEOUT,
-    })));
-    parts.extensions.insert(incoming.clone());
-    let limited = stream::try_unfold(incoming.clone(), |incoming| async move {
-        let bytes = incoming.next().await?;
-        Ok::<_, axum::Error>(bytes.map(|bytes| (bytes, incoming)))
-    });
-    let max_bytes = max_bytes(&parts.headers, &app);
-    let mut request = Request::from_parts(parts, Body::from_stream(limited));
-    DefaultBodyLimit::max(max_bytes).apply(&mut request);
-    let response = next.run(request).await;
-    if let Some(mut rest) = incoming.take_unread() {
-        tokio::spawn(timeout(DRAIN_TIMEOUT, async move {
-            while let Some(Ok(_)) = rest.next().await {}
-        }));
-    }
-    let error = incoming.lock().error.take();
-    error.map_or(response, |error| fallback::respond(&path, error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::fair_budget::FairBudget;
 
     #[test]
     fn a_trickle_is_too_slow_however_much_came_before() {
@@ -239,7 +216,7 @@ mod tests {
         })));
         while incoming.next().await.is_ok() {}
         assert!(incoming.received() > 0);
-        let error = incoming.lock().error.take();
+        let error = incoming.take_error();
         assert!(matches!(error, Some(ApiError::UploadTimeout)), "{error:?}");
     }
 }

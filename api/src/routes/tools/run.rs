@@ -4,17 +4,17 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
-use retouch_core::db;
-use retouch_core::jobs::{self, Job, JobState};
+use retouch_core::jobs::{Job, JobState};
 use retouch_core::results;
 use retouch_core::{UserId, images, with_causes};
 
-use super::problem::Problem;
-use super::request::{ImageQuery, RequestPreferences, id};
-use super::views::{JobView, ResultView};
 use crate::error::ApiError;
+use crate::http::problem::Problem;
+use crate::http::request::{ImageQuery, RequestPreferences, id};
+use crate::routes::jobs::views::job_view;
+use crate::routes::views::{JobView, ResultView};
 use crate::state::App;
-use crate::usecases::run_tool::{RunOutcome, RunRequest, Waiting, results_of, run_tool};
+use crate::usecases::run_tool::{RunOutcome, RunRequest, Waiting, run_tool};
 
 /// The headers of run routes, for the OpenAPI document; [`RequestPreferences`] reads them.
 #[derive(utoipa::IntoParams)]
@@ -124,13 +124,13 @@ pub async fn respond(app: &App, outcome: RunOutcome, is_async: bool) -> Response
 
 /// Returns 202 with the job and its location: because the client prefers that (`is_async`), or after a timeout.
 pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Response {
-    let body = match view(app, job).await {
+    let body = match job_view(app, job).await {
         Ok(view) => view,
         // The job is submitted, and after an error the client might submit it again.
         Err(error) => {
             let (id, error) = (job.id, with_causes(&error));
             tracing::warn!(error, job.id = %id, "Could not read the details of job {id}");
-            bare_view(app, job)
+            job_view_without_details(app, job)
         }
     };
     let location = [(header::LOCATION, format!("/api/jobs/{}", job.id))];
@@ -140,33 +140,9 @@ pub async fn accepted(app: &App, job: &Job, is_async: bool) -> Response {
 
 /// Returns the job without results and estimate. One that is done looks as if it still ran: clients take one without results
 /// for one whose results were deleted.
-fn bare_view(app: &App, job: &Job) -> JobView {
+fn job_view_without_details(app: &App, job: &Job) -> JobView {
     let state = if job.state == JobState::Done { JobState::Running } else { job.state };
     let finished_at = job.finished_at.filter(|_| state.is_final());
     let job = Job { state, finished_at, ..job.clone() };
     JobView::new(&job, None, app.job_events.progress(job.id), Vec::new())
-}
-
-/// Returns active jobs with their estimates and progress.
-pub async fn active_views(app: &App, active: &[Job]) -> Result<Vec<JobView>, ApiError> {
-    let estimates = db::within(jobs::estimates(&app.pool, active)).await?;
-    let views = active.iter().zip(estimates).map(|(job, estimate)| {
-        JobView::new(job, Some(estimate), app.job_events.progress(job.id), Vec::new())
-    });
-    Ok(views.collect())
-}
-
-/// Returns the job with its results, estimate and progress.
-pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
-    let results = if job.state == JobState::Done {
-        ResultView::list(&results_of(&app.pool, job.id).await?, &app.signer)
-    } else {
-        Vec::new()
-    };
-    let estimate = if job.state.is_final() {
-        None
-    } else {
-        Some(db::within(jobs::estimate(&app.pool, job)).await?)
-    };
-    Ok(JobView::new(job, estimate, app.job_events.progress(job.id), results))
 }

@@ -10,13 +10,13 @@ use retouch_prompts::Prompt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::caller::SignedIn;
-use super::multipart::{MaskUpload, UploadBody, UploadedMask, multipart, uploaded_mask};
-use super::problem::Problem;
-use super::request::{Path, RequestPreferences, id};
 use super::run::{self, RunAnswers, RunHeaders};
-use super::views::ResultView;
 use crate::error::ApiError;
+use crate::http::caller::SignedIn;
+use crate::http::multipart::{MaskUpload, UploadBody, UploadedMask, multipart, uploaded_mask};
+use crate::http::problem::Problem;
+use crate::http::request::{Path, RequestPreferences, id};
+use crate::routes::views::ResultView;
 use crate::state::App;
 use crate::usecases::magic_fix::{FixRequest, fix_offer, magic_fix};
 use crate::usecases::run_tool::Waiting;

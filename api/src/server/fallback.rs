@@ -3,8 +3,8 @@
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 
-use super::removebg::Refusal;
 use crate::error::ApiError;
+use crate::routes::removebg::Refusal;
 
 /// Returns the response for a path that does not exist.
 pub fn no_such_path(path: &str) -> Response {
