@@ -1,4 +1,4 @@
-"""Installs Python packages into separate folders, pinned by checksum. The running Python stays unchanged."""
+"""Downloads Python packages, and installs them into separate folders, pinned by checksum. The running Python stays unchanged."""
 
 import hashlib
 import shutil
@@ -30,3 +30,12 @@ def install(requirements, name, label):
             shutil.rmtree(folder, ignore_errors=True)
             target.rename(folder)
     return folder
+
+
+def download_command(name, version, checksums, folder, *options):
+    """Returns the command by which pip downloads a package into a folder. `checksums` has the sha256 of each accepted file."""
+    requirements = folder / "requirements.txt"
+    hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in checksums)
+    requirements.write_text(f"{name}=={version} {hashes}\n")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check", *options]
+    return [*command, "--dest", str(folder), "--requirement", str(requirements)]

