@@ -110,12 +110,10 @@ impl ModelArgs {
         self.threads.unwrap_or_else(|| available_parallelism().map_or(2, usize::from)).max(1)
     }
 
-    /// Returns the path of the ONNX Runtime library.
     pub fn library(&self) -> PathBuf {
         self.onnxruntime.clone().unwrap_or_else(find_library)
     }
 
-    /// Starts ONNX Runtime.
     pub fn runtime(&self) -> Result<Runtime, SessionError> {
         self.start(self.runtime_settings())
     }
@@ -159,7 +157,6 @@ impl ModelArgs {
         }
     }
 
-    /// Opens the models folder.
     pub fn registry(&self) -> anyhow::Result<Registry> {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
     }
@@ -203,7 +200,6 @@ impl ModelArgs {
         Ok(Some(checker))
     }
 
-    /// Starts the pixel threads.
     pub fn pixel_pool(&self) -> anyhow::Result<PixelPool> {
         PixelPool::new(self.threads()).context("starting the pixel threads")
     }
@@ -219,7 +215,6 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// Returns the limits for decoding.
     pub const fn limits(self) -> Limits {
         Limits { max_dimension: self.max_dimension }
     }

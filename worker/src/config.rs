@@ -62,7 +62,6 @@ impl ServeConfig {
         Duration::from_secs(self.lease_secs.into())
     }
 
-    /// Returns how often to check the models directory.
     pub const fn models_poll(&self) -> Duration {
         Duration::from_millis(self.models_poll_ms)
     }
@@ -76,7 +75,6 @@ impl ServeConfig {
         Duration::from_secs(self.stall_secs.unwrap_or(default).into())
     }
 
-    /// Returns the grace period for running jobs.
     pub fn drain(&self) -> Duration {
         Duration::from_secs(self.drain_secs.into())
     }

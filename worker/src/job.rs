@@ -442,7 +442,6 @@ impl JobRunner {
         self.doom_objects(job).await;
     }
 
-    /// Hands a job back to the queue, so that another worker can run it.
     async fn hand_back(&self, job: &Claimed) {
         match db::retry(|| jobs::hand_back(&self.pool, job.as_attempt())).await {
             Ok(true) => tracing::info!("Handed job {} back", job.id),

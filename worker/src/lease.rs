@@ -74,7 +74,6 @@ impl Leases {
         }
     }
 
-    /// Returns true if this process runs `job`.
     pub fn contains(&self, job: JobId) -> bool {
         self.lock().contains_key(&job)
     }

@@ -14,7 +14,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers requests of one kind.
 pub trait Answerer: Send {
-    /// The kind.
     type To: Request + 'static;
 
     /// Whether an answer that comes too late for its caller is finished, because it makes the next one faster.
@@ -23,7 +22,6 @@ pub trait Answerer: Send {
     /// Frees what is no longer needed; called about once a second.
     fn tidy(&mut self) {}
 
-    /// Answers a request.
     fn answer(&mut self, request: &Self::To) -> impl Future<Output = Reply<Self::To>> + Send;
 }
 

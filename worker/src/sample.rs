@@ -18,7 +18,6 @@ use crate::requests::{self, Answerer};
 use crate::tools::upscale::{Upscaler, upscale};
 use crate::tools::{Settings, ToolError};
 
-/// Everything needed to make samples.
 pub struct Sampler {
     pub registry: Arc<Registry>,
     pub pixels: PixelPool,

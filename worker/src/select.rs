@@ -27,7 +27,6 @@ use cache::Cache;
 pub use known::Known;
 pub use models::{Models, Wanted};
 
-/// Everything needed to select.
 pub struct Selector {
     pub storage: Storage,
     pub registry: Arc<Registry>,

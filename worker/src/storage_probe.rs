@@ -41,17 +41,14 @@ impl Default for StorageProbe {
 }
 
 impl StorageProbe {
-    /// Returns the finding of the last probe.
     pub fn state(&self) -> BucketState {
         *self.state.borrow()
     }
 
-    /// Returns true if the last probe succeeded.
     pub fn is_available(&self) -> bool {
         self.state() == BucketState::Available
     }
 
-    /// Returns a receiver that is notified of changes.
     pub fn subscribe(&self) -> watch::Receiver<BucketState> {
         self.state.subscribe()
     }

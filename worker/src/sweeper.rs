@@ -25,7 +25,6 @@ pub struct Sweeper {
     pub registry: Arc<Registry>,
     /// The job classes that currently have a model.
     pub classes: watch::Receiver<Vec<JobClass>>,
-    /// The length of a lease.
     pub lease: Duration,
 }
 

@@ -12,10 +12,8 @@ use retouch_pixels::copies::EncodedCopies;
 pub use error::ToolError;
 use stage::StageTimes;
 
-/// The settings of tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Maximum size of a picture.
     pub limits: Limits,
     /// Maximum memory of one run of an upscaler, in bytes; it limits the size of tiles.
     pub tile_memory_bytes: u64,
@@ -28,6 +26,5 @@ pub struct Made {
     pub copies: EncodedCopies,
     /// The result's width and height in pixels.
     pub size: (u32, u32),
-    /// How long each stage took.
     pub stages: StageTimes,
 }

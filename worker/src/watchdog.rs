@@ -28,7 +28,6 @@ const EXIT_GRACE: Duration = Duration::from_secs(5);
 /// Watches the runs of a process and its async runtime.
 #[derive(Debug)]
 pub struct Watchdog {
-    /// The models' runs in progress.
     pub runs: Runs,
     /// How long a run or the async runtime may go without a heartbeat.
     pub stall_timeout: Duration,

@@ -42,7 +42,6 @@ enum One {
 }
 
 impl Bench {
-    /// Runs the measurement.
     pub async fn execute(self) -> anyhow::Result<()> {
         match self.one {
             None => self.suite.execute(),

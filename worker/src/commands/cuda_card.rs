@@ -76,7 +76,6 @@ impl CudaArgs {
         Ok(FirstDevice { slice: card.slices.first().cloned(), card: card.clone() })
     }
 
-    /// Returns the card of an index.
     fn at<'a>(&self, cards: &'a [Card], index: usize) -> Result<&'a Card, String> {
         let is_by_bus = self.cuda_device_order.as_deref() == Some("PCI_BUS_ID");
         // Equal cards are equally fast, so CUDA leaves them in the order of the bus.

@@ -72,7 +72,6 @@ enum Verdict {
 }
 
 impl Models {
-    /// Runs the command.
     pub async fn execute(self) -> anyhow::Result<()> {
         match self {
             Self::Check(command) => command.execute().await,
@@ -511,9 +510,6 @@ pub fn noise(shape: (usize, usize, usize, usize)) -> Array4<u8> {
 }
 
 /// Runs a net whose file is open as it is on a picture of [`sample_input`], of noise.
-///
-/// # Errors
-/// ONNX Runtime's message if it fails.
 pub fn run_plain(session: &mut Session, net: NetTask<'_>) -> Result<(), SessionError> {
     let ((batch, rows, columns, channels), _) = sample_input(net);
     let tensors = net.tensors();

@@ -11,7 +11,6 @@ use retouch_pixels::mask::MaskError;
 
 use crate::tools::ToolError;
 
-/// Why a job failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     #[error("object store: {0}")]
@@ -29,7 +28,6 @@ pub enum JobError {
     Credentials(#[from] SignError),
 }
 
-/// What to do with a failed job.
 pub enum Disposition {
     /// Retry it: another attempt may succeed.
     Retry(Cause),

@@ -110,13 +110,11 @@ pub(super) fn mark_copies(
     Ok(EncodedCopies { thumbnail: marked(thumbnail)?, preview: preview.map(marked).transpose()? })
 }
 
-/// Marks a whole result in memory.
 pub(super) async fn mark(seal: Option<PngSeal>, png: Bytes) -> Result<Bytes, JobError> {
     let Some(seal) = seal else { return Ok(png) };
     Ok(blocking(move || seal.mark(&png)).await?.into())
 }
 
-/// Completes an upload, with its marks.
 pub(super) async fn finish(upload: Upload, marks: &[u8]) -> Result<u64, StorageError> {
     upload.finish_inserting(INSERT_AT, marks).await
 }

@@ -9,7 +9,6 @@ use super::known::Known;
 /// A picture that nobody has clicked for this long is dropped from the cache.
 const IDLE: Duration = Duration::from_mins(10);
 
-/// The pictures that were clicked last.
 pub struct Cache {
     capacity_bytes: u64,
     /// Sorted by last use; the most recent is last.
@@ -28,7 +27,6 @@ impl Cache {
         Self { capacity_bytes, entries: Vec::new() }
     }
 
-    /// Returns whether a picture is known.
     pub fn contains(&self, image: ImageId) -> bool {
         self.entries.iter().any(|entry| entry.image == image)
     }

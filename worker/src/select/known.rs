@@ -38,13 +38,11 @@ impl Known {
         Scene::memory_bytes(width, height) + features
     }
 
-    /// Returns the features that `model` found.
     pub fn features(&self, model: &ModelHandle) -> Option<Arc<Features>> {
         let of_model = self.features.iter().filter(|(known, _)| known.is_of(model));
         of_model.map(|(_, features)| features.clone()).next()
     }
 
-    /// Keeps the features that `model` found.
     pub fn keep_features(&mut self, model: &ModelHandle, features: Arc<Features>) {
         self.features = Some((model.to_load(), features));
     }

@@ -17,18 +17,17 @@ use crate::tools::ToolError;
 
 /// The tiers whose model for Remove Background selects: the first that is bound. Free runs have the faster model.
 const TIERS: [Tier; 3] = [Tier::Free, Tier::Visitor, Tier::Paid];
-/// A finding below this confidence does not count as a subject.
+/// Minimum confidence of a finding that counts as a subject.
 const MIN_CONFIDENCE: f32 = 0.45;
 /// Around a click that is on no subject of the whole picture, squares of these shares of its longer side are searched.
 const SQUARES: [f32; 2] = [0.5, 0.25];
 /// The margin around the bounding box of a subject for the second look.
 const MARGIN: f32 = 0.2;
-/// But only if that is smaller than this share of the region it was found in.
+/// The second look is worth it only if the subject with its margin covers less than this share of the searched region.
 const MUCH_SMALLER: f32 = 0.7;
-/// A subject found in the crop is the same subject if the bounding boxes overlap this much.
+/// Minimum overlap of the bounding boxes of both looks; below it, the second look found another subject.
 const SAME: f32 = 0.5;
 
-/// What to select.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The points and the area, in pixels of the reduced copy.
@@ -63,9 +62,6 @@ impl Models {
     }
 
     /// Selects in a known picture. Returns the selection as a PNG; `None` if nothing was found.
-    ///
-    /// # Errors
-    /// See [`ToolError`].
     pub async fn select(
         &self,
         known: &mut Known,

@@ -14,9 +14,6 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 
 /// Returns a rough selection of what `marks` point at.
-///
-/// # Errors
-/// See [`ToolError`].
 pub async fn prior(
     pixels: &PixelPool,
     model: &ModelHandle,

@@ -22,7 +22,6 @@ pub enum ToolError {
     /// The model ran out of memory, even on the smallest tile.
     #[error("the model ran out of memory: {0}")]
     OutOfMemory(String),
-    /// The run was canceled.
     #[error("canceled")]
     Canceled,
     /// A bug in the worker; the text is for the operator.

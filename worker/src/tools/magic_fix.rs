@@ -41,14 +41,12 @@ fn scratch_half_width(longest: u32) -> u16 {
     (longest / 160).clamp(12, 40) as u16
 }
 
-/// The parameters of a fix.
 #[derive(Clone, Debug)]
 pub struct FixRequest {
-    /// The prompt.
     pub prompt: Prompt,
     /// The fix mode that the prompt had when the job was accepted.
     pub mode: FixMode,
-    /// The mask: a PNG.
+    /// A PNG.
     pub mask: Bytes,
     /// Whether no pixel outside the mask may change. Otherwise the fix reaches a little further ([`Reach`]).
     pub is_mask_exact: bool,
@@ -75,12 +73,10 @@ impl FixModels {
     }
 }
 
-/// A fixed picture.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// The result: a PNG of the input's upright size.
     pub png: Bytes,
-    /// The output besides the PNG.
     pub made: Made,
     /// The model that ran, or both if two ran.
     pub model: ModelIdentity,
@@ -108,9 +104,6 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// Alpha, the ICC profile and every sample outside the effective mask do not change, but a removal makes things that
 /// stand alone in a cutout transparent ([`EffectiveMask::remove_islands`]). A gray picture stays gray unless
 /// the prompt may ask for color.
-///
-/// # Errors
-/// See [`ToolError`].
 pub async fn magic_fix(
     input: Bytes,
     request: FixRequest,
@@ -333,11 +326,7 @@ struct FixModel<'a> {
 
 enum Kind {
     Painter,
-    Clarifier {
-        net: Box<Upscaler>,
-        /// The memory that one tile may take, in bytes.
-        tile_memory_bytes: u64,
-    },
+    Clarifier { net: Box<Upscaler>, tile_memory_bytes: u64 },
 }
 
 impl<'a> FixModel<'a> {

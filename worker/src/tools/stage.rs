@@ -12,7 +12,6 @@ use retouch_inference::registry::{Announcement, ModelHandle};
 /// A stage of a tool, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Decodes the file.
     Decode,
     /// Computes the model's input.
     Preprocess,
@@ -55,7 +54,6 @@ impl Stage {
 pub struct StageTimes([Duration; Stage::ALL.len()]);
 
 impl StageTimes {
-    /// Returns the time of one stage.
     pub const fn get(&self, stage: Stage) -> Duration {
         self.0[stage as usize]
     }
@@ -117,7 +115,6 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
         self.unless_canceled(stage, run).await
     }
 
-    /// Returns the pixel threads.
     pub const fn pixels(&self) -> &'a PixelPool {
         self.pixels
     }

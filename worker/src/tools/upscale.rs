@@ -46,7 +46,6 @@ const BATCHES_IN_FLIGHT: usize = 2;
 pub enum Magnification {
     /// It keeps its size and is cleaned.
     Same,
-    /// By a factor.
     By(Factor),
 }
 

@@ -193,7 +193,6 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
-/// Returns a PNG without its XMP, and the XMP.
 fn without_xmp(png: &[u8]) -> (Vec<u8>, String) {
     let (start, mut rest) = png.split_at(8);
     let (mut file, mut xmp) = (start.to_vec(), String::new());

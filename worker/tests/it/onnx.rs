@@ -224,12 +224,10 @@ fn node(kind: &str, inputs: &[&str], output: &str) -> Vec<u8> {
     [inputs, message(2, output.as_bytes()), message(4, kind.as_bytes())].concat()
 }
 
-/// A node with one attribute.
 fn attributed(kind: &str, inputs: &[&str], output: &str, attribute: &[u8]) -> Vec<u8> {
     [node(kind, inputs, output), message(5, attribute)].concat()
 }
 
-/// An attribute that is a number.
 fn number_of(name: &str, value: u8) -> Vec<u8> {
     [message(1, name.as_bytes()), number(3, value), vec![0xa0, 1, 2]].concat()
 }
@@ -272,7 +270,6 @@ pub fn bind(models_dir: &Path, model: &str) {
     bind_tiers(models_dir, model, &["paid", "free", "visitor"]);
 }
 
-/// Binds these tiers of remove-background to `model`.
 pub fn bind_tiers(models_dir: &Path, model: &str, tiers: &[&str]) {
     let line = |tier: &&str| {
         format!(

@@ -68,12 +68,10 @@ impl Services {
         self.submit_on(image).await
     }
 
-    /// Submits a paid job on `image` and rings its doorbell.
     pub async fn submit_on(&self, image: ImageId) -> JobId {
         self.submit_as(image, Tier::Paid).await
     }
 
-    /// Submits a job of a tier on `image` and rings its doorbell.
     pub async fn submit_as(&self, image: ImageId, tier: Tier) -> JobId {
         let new = NewJob {
             owner: Some(self.ada),
@@ -90,7 +88,6 @@ impl Services {
         job.id
     }
 
-    /// Returns the number of jobs in `state`.
     pub async fn count(&self, state: JobState) -> i64 {
         sqlx::query_scalar("select count(*) from jobs where state = $1")
             .bind(state)
@@ -99,7 +96,6 @@ impl Services {
             .expect("counted")
     }
 
-    /// Waits until at least `count` jobs are in `state`.
     pub async fn until(&self, state: JobState, count: i64, timeout: Duration) {
         eventually(timeout, &format!("{count} jobs {state:?}"), || async {
             (self.count(state).await >= count).then_some(())
@@ -144,7 +140,6 @@ pub fn picture(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// The settings of a worker to start.
 pub struct WorkerSettings {
     command: Command,
 }
@@ -207,7 +202,6 @@ impl WorkerProcess {
         assert!(sent.success());
     }
 
-    /// Waits until the worker has exited.
     pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
         let deadline = Instant::now() + timeout;
         loop {

@@ -17,9 +17,8 @@ const INTERVAL: &str = "200";
 pub struct CardUse {
     /// The share of the time in which a kernel ran, 0 to 1, as NVML defines it.
     pub busy: f64,
-    /// The power draw.
     pub watts: f64,
-    /// The memory in use at the end, by all processes.
+    /// At the end, in use by all processes.
     pub memory_mib: f64,
 }
 

@@ -26,13 +26,10 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Work {
     /// The pictures, in turn.
     pub files: Vec<Bytes>,
-    /// The model that processes them.
     pub model: ModelHandle,
     /// Remove Background or Upscale.
     pub tool: Tool,
-    /// The threads for pixels.
     pub pixels: PixelPool,
-    /// Limits of the tools.
     pub settings: Settings,
 }
 
@@ -51,7 +48,6 @@ pub struct Pipeline {
     pub wall: f64,
     /// CPU-seconds of the process.
     pub cpu: f64,
-    /// The stages of each picture.
     pub times: Vec<StageTimes>,
 }
 
@@ -61,7 +57,6 @@ impl Pipeline {
         self.times.len() as f64 / self.wall
     }
 
-    /// Returns the CPU-seconds per picture.
     pub fn cpu_per_picture(&self) -> f64 {
         self.cpu / self.times.len() as f64
     }
@@ -72,7 +67,6 @@ impl Pipeline {
         ran.as_secs_f64() / self.wall
     }
 
-    /// Returns the median of a time, in milliseconds.
     pub fn median_ms(&self, of: impl Fn(&StageTimes) -> Duration) -> f64 {
         let mut values: Vec<_> = self.times.iter().map(of).collect();
         values.sort();
@@ -82,9 +76,6 @@ impl Pipeline {
 
 impl Work {
     /// Processes pictures, `in_flight` at a time.
-    ///
-    /// # Errors
-    /// The first failure of a picture.
     pub async fn run(
         self: &Arc<Self>,
         amount: Amount,
@@ -128,9 +119,6 @@ impl Work {
     }
 
     /// Processes one picture, from its file to its PNG, and hands the parts of the PNG to `keep`.
-    ///
-    /// # Errors
-    /// Why the tool failed.
     pub async fn process(
         &self,
         index: usize,
@@ -167,9 +155,6 @@ impl Work {
 
 /// Returns the user and system time of this process: fields 14 and 15 of `/proc/self/stat`, counted after the command's
 /// closing parenthesis because its name may contain spaces.
-///
-/// # Errors
-/// If the file cannot be read.
 pub fn cpu_seconds() -> anyhow::Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
     let fields = stat.rsplit_once(')').context("/proc/self/stat has no command")?.1;
@@ -183,9 +168,6 @@ pub fn cpu_seconds() -> anyhow::Result<f64> {
 }
 
 /// Generates a JPEG with a bright subject, gradients and grain, so that it compresses like a photo.
-///
-/// # Errors
-/// If it cannot be encoded.
 pub fn generate_photo((width, height): (u32, u32)) -> anyhow::Result<Bytes> {
     let mut noise = 1_u32;
     let photo = image::RgbImage::from_fn(width, height, |x, y| {

@@ -44,7 +44,6 @@ struct Case {
 }
 
 impl SelectArgs {
-    /// Runs the measurement.
     pub async fn execute(self) -> anyhow::Result<()> {
         let cases = read_cases(&self.folder)?;
         let registry = Arc::new(self.models.registry()?);

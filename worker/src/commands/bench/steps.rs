@@ -35,7 +35,6 @@ pub struct StepsArgs {
 }
 
 impl StepsArgs {
-    /// Runs the measurement.
     pub fn execute(self) -> anyhow::Result<()> {
         if self.paintings == 0 {
             bail!("--paintings must be at least 1");
@@ -78,35 +77,29 @@ pub struct Easel {
     /// Steps per painting.
     steps: usize,
     painter: InpaintPainter,
-    /// The crop.
     pub painting: Painting,
 }
 
-/// A painted crop.
 pub struct Painted {
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,
-    /// What it took.
     pub times: Times,
 }
 
-/// The times of paintings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// How many paintings.
     pub paintings: usize,
-    /// From their beginning to their end.
+    /// From the start of each painting to its end.
     pub total: Duration,
     /// The time from the end of the first step to the end of the last, and the number of steps in between.
     steps: (Duration, usize),
-    /// The time in ONNX Runtime for the net of the steps.
+    /// In ONNX Runtime, for the net of the steps.
     step_net: Duration,
-    /// The time in ONNX Runtime for all nets.
+    /// In ONNX Runtime, for all nets.
     nets: Duration,
 }
 
 impl Times {
-    /// Adds the times of further paintings.
     pub fn add(&mut self, other: &Self) {
         self.paintings += other.paintings;
         self.total += other.total;
@@ -160,9 +153,6 @@ impl Easel {
     }
 
     /// Paints the crop once.
-    ///
-    /// # Errors
-    /// If the pipeline fails.
     pub fn paint(&mut self) -> anyhow::Result<Painted> {
         let before = self.painter.run_times();
         let ended = Mutex::new(Vec::new());

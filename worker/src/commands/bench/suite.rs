@@ -80,7 +80,6 @@ pub fn time(text: &str) -> Result<f64, String> {
 }
 
 impl SuiteArgs {
-    /// Runs the measurements.
     pub fn execute(self) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_secs_f64(self.minutes * 60.0);
         fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
@@ -208,7 +207,6 @@ impl SuiteArgs {
         Ok(())
     }
 
-    /// Writes the record, the report and the charts.
     fn write(&self, record: &Record) -> anyhow::Result<String> {
         let file = record.save(&self.out)?;
         let report = self.out.join("bench.md");
@@ -220,7 +218,7 @@ impl SuiteArgs {
         Ok(format!("{} and {}", report.display(), file.display()))
     }
 
-    /// Keeps what another command of this program says about the machine, once.
+    /// Saves the output of another command of this program that describes the machine, once.
     fn save_output(&self, name: &str, args: &[&str], until: Instant) -> anyhow::Result<()> {
         let file = self.out.join(format!("{name}.txt"));
         if file.exists() {
@@ -271,7 +269,6 @@ impl SuiteArgs {
     }
 }
 
-/// Returns a command that starts this program.
 fn program() -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe().context("finding this program")?))
 }
@@ -308,7 +305,6 @@ impl Log {
     }
 }
 
-/// How a process ended.
 enum Ended {
     Well,
     Failed(std::process::ExitStatus),
@@ -368,7 +364,7 @@ fn read_lines(process: &mut Child) -> anyhow::Result<mpsc::Receiver<String>> {
 mod tests {
     use super::*;
 
-    /// Runs a shell script that has ten seconds, and says everything with the line `end`.
+    /// Runs a shell script with a limit of ten seconds; the line `end` completes it.
     fn ended(script: &str) -> (Ended, Vec<String>, Duration) {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdout(Stdio::piped());

@@ -56,7 +56,6 @@ pub struct UpscaleThroughputArgs {
 }
 
 impl ThroughputArgs {
-    /// Runs the measurement.
     pub async fn execute(self, tool: Tool, generated_size: (u32, u32)) -> anyhow::Result<()> {
         if self.pictures == 0 || self.in_flight == 0 {
             bail!("--pictures and --in-flight must be at least 1");

@@ -33,7 +33,6 @@ impl Finding {
         Self { status: Status::Bad, text: text.into(), advice: Some(advice.into()) }
     }
 
-    /// Returns true if the check failed.
     pub fn is_bad(&self) -> bool {
         self.status == Status::Bad
     }

@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::pictures::Item;
 
-/// A result that was written.
 pub struct Written {
     /// Width and height in pixels.
     pub size: (u32, u32),

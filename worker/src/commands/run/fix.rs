@@ -52,7 +52,6 @@ pub struct FixArgs {
 }
 
 impl FixArgs {
-    /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
         let prompt = Prompt::parse(&self.prompt)?;
         let plan = self.run.plan(Some(&self.mask))?;

@@ -87,9 +87,6 @@ impl Output {
     }
 
     /// Writes the next bytes.
-    ///
-    /// # Errors
-    /// If they cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.size_bytes += bytes.len() as u64;
         let written = match &mut self.sink {

@@ -253,7 +253,6 @@ mod tests {
         }
     }
 
-    /// Returns the results below the folder.
     fn results(folder: &TempDir, plan: Plan) -> Vec<String> {
         let Plan::Many { items, .. } = plan else { panic!("one picture") };
         let name =

@@ -36,7 +36,6 @@ pub struct RemoveBgArgs {
 }
 
 impl RemoveBgArgs {
-    /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
         let plan = self.run.plan(None)?;
         let common = Common {

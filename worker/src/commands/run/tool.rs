@@ -99,7 +99,7 @@ impl RunArgs {
         Ok(Heif::new(&self.heif)?)
     }
 
-    /// Runs the tool on them.
+    /// Runs the tool on the pictures.
     ///
     /// # Errors
     /// If one of them fails; the others are still processed.
@@ -190,9 +190,7 @@ struct Finishing {
     /// What fills transparent pixels; `None` keeps them.
     background: Option<[u8; 3]>,
     exif: Option<Exif>,
-    /// Marks the PNG.
     seal: Option<PngSeal>,
-    /// Marks the result.
     credentials: Credentials,
 }
 

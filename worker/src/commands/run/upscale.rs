@@ -37,7 +37,6 @@ pub struct UpscaleArgs {
 }
 
 impl UpscaleArgs {
-    /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
         let plan = self.run.plan(None)?;
         let common = Common {

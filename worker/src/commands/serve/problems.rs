@@ -23,7 +23,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Lists the problems.
     pub fn problems(&self) -> Vec<WorkerProblem> {
         let of_model = |Problem { model, step, reason }| WorkerProblem {
             model,

@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use retouch_catalog::{Count, CountUnit};
 
-/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// The share of the picture that is done, 0 to 1.
     pub fraction: f32,
-    /// The tiles that are done.
     pub tiles: Count,
     /// The estimated time left, from the speed so far; `None` before the first tile.
     pub left: Option<Duration>,

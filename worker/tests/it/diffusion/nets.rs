@@ -217,7 +217,6 @@ fn model(node: &[u8], initializers: &[u8], inputs: &[Tensor], output: &Tensor) -
     [vec![8, 8], message(7, &graph), message(8, &opset)].concat()
 }
 
-/// Encodes a protobuf field of bytes.
 fn message(field: u8, bytes: &[u8]) -> Vec<u8> {
     let mut length = bytes.len();
     let mut out = vec![field << 3 | 2];

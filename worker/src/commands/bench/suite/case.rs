@@ -72,7 +72,6 @@ pub struct CaseArgs {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Line {
-    /// The outcome of a load.
     Load(Load, Outcome),
     /// The difference of the result from the reference.
     Comparison(Comparison),
@@ -99,7 +98,6 @@ fn parse_load(text: &str) -> Result<Load, String> {
 }
 
 impl CaseArgs {
-    /// Runs the measurement.
     pub async fn execute(self) -> anyhow::Result<()> {
         let folder = self.models.models_dir.join(&self.model);
         let manifest = Manifest::read(&folder)?;
@@ -112,7 +110,7 @@ impl CaseArgs {
         say(&Line::End)
     }
 
-    /// A pipeline with steps.
+    /// Measures a pipeline with steps.
     fn pipeline(&self, folder: &Path, card: Option<&Sampler>) -> anyhow::Result<()> {
         let mut easel = Easel::open(folder, None, &self.models.runtime()?)?;
         let size = (easel.painting.width, easel.painting.height);
@@ -139,7 +137,7 @@ impl CaseArgs {
         Ok(())
     }
 
-    /// A model that a registry loads.
+    /// Measures a model that a registry loads.
     async fn model(&self, manifest: &Manifest, card: Option<&Sampler>) -> anyhow::Result<()> {
         let registry = self.models.registry_remembering(self.out.join("passed-checks"))?;
         let model = registry.load(&manifest.name).await?;
@@ -158,7 +156,7 @@ impl CaseArgs {
         }
     }
 
-    /// A tool for pictures of any size.
+    /// Measures a tool for pictures of any size.
     async fn sized(
         &self,
         manifest: &Manifest,
@@ -245,7 +243,7 @@ impl CaseArgs {
         Ok(())
     }
 
-    /// A fill, or a net that answers clicks.
+    /// Measures a fill, or a net that answers clicks.
     async fn unsized_model(
         &self,
         registry: &Registry,
@@ -276,7 +274,7 @@ impl CaseArgs {
         Ok(())
     }
 
-    /// Writes the result as the reference, or compares it with that.
+    /// Writes the result as the reference, or compares it with the reference.
     fn compare(&self, result: &compare::Samples, tolerance: f64) -> anyhow::Result<()> {
         let file = self.out.join("results").join(format!("{}.png", self.model));
         if self.setting == REFERENCE {
@@ -291,8 +289,8 @@ impl CaseArgs {
         say(&Line::Comparison(Comparison { model, setting, largest, mean, tolerance }))
     }
 
-    /// Measures the net under ONNX Runtime's defaults, one input at a time, in inputs a second. `None` if it takes more
-    /// than one file, or cannot run so.
+    /// Measures the net with ONNX Runtime's defaults, one input at a time, in inputs per second. `None` if it takes
+    /// more than one file, or cannot run that way.
     fn plain_rate(&self, manifest: &Manifest, runtime: &Runtime, expected: f64) -> Option<f64> {
         let (Some(net), [file]) = (manifest.task.net(), manifest.files.as_slice()) else {
             return None;
@@ -310,7 +308,7 @@ impl CaseArgs {
         Some(f64::from(runs) / started.elapsed().as_secs_f64())
     }
 
-    /// Measures the loaded net alone, with enough inputs waiting to fill its batches, in pictures a second.
+    /// Measures the loaded net alone, in pictures per second, with enough inputs waiting to fill its batches.
     async fn bare(&self, work: &Work, task: &Task, size: (u32, u32)) -> anyhow::Result<Bare> {
         let shapes = match (task, work.tool.factor()) {
             (Task::Upscale(contract), Some(factor)) => {
@@ -370,9 +368,9 @@ async fn run_in_lanes(
 
 /// The speed of a net alone.
 struct Bare {
-    /// Pictures a second.
+    /// Pictures per second.
     rate: f64,
-    /// Inputs that run together at most.
+    /// Maximum number of inputs that run together.
     batch: usize,
 }
 
@@ -428,7 +426,7 @@ fn megapixels((width, height): (u32, u32)) -> f64 {
     f64::from(width) * f64::from(height) / 1e6
 }
 
-/// Returns the most memory that this process has held, in MiB.
+/// Returns the peak resident memory of this process, in MiB.
 fn resident_mib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use image::RgbaImage;
 
-/// The mean difference, of 255, up to which cutouts and upscales are right: TF32 and f16 round, but no eye sees it.
+/// Maximum mean difference, on a scale of 255, of a correct cutout or upscale: TF32 and f16 round, but invisibly.
 pub const PICTURE: f64 = 0.5;
 
 /// The same for paintings, whose steps multiply small differences.
@@ -16,10 +16,7 @@ pub const PAINTING: f64 = 4.0;
 pub struct Samples(RgbaImage);
 
 impl Samples {
-    /// Decodes a tool's PNG.
-    ///
-    /// # Errors
-    /// If it is none.
+    /// Decodes a tool's PNG and premultiplies it.
     pub fn of_png(png: &[u8]) -> anyhow::Result<Self> {
         let mut picture = image::load_from_memory(png).context("decoding a result")?.into_rgba8();
         for pixel in picture.pixels_mut() {
@@ -36,26 +33,18 @@ impl Samples {
         Self(image::DynamicImage::ImageRgb8(picture).into_rgba8())
     }
 
-    /// Reads what [`Self::write`] wrote.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let picture = image::open(file).with_context(|| file.display().to_string())?;
         Ok(Self(picture.into_rgba8()))
     }
 
-    /// Writes a PNG.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(&self, file: &Path) -> anyhow::Result<()> {
         let written = file.parent().map_or(Ok(()), fs::create_dir_all);
         written.with_context(|| file.display().to_string())?;
         self.0.save(file).with_context(|| file.display().to_string())
     }
 
-    /// Returns the largest and the mean difference of a sample, of 255.
+    /// Returns the largest and the mean difference of a sample, on a scale of 255.
     ///
     /// # Errors
     /// If the sizes differ.

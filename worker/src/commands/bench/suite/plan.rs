@@ -42,7 +42,6 @@ impl Kind {
 /// How a model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The name in tables.
     pub name: &'static str,
     /// The arguments that select it; all others are as in `serve`.
     args: &'static [&'static str],
@@ -115,7 +114,6 @@ impl Setting {
 pub struct Load {
     /// Megapixels of the input; 0 for models with one size.
     pub megapixels: u32,
-    /// Pictures at once.
     pub in_flight: usize,
 }
 
@@ -144,11 +142,8 @@ const FIRST_LOADS: usize = 2;
 /// One process: a model under a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The kind of work.
     pub kind: Kind,
-    /// The model.
     pub model: String,
-    /// How it runs.
     pub setting: Setting,
     /// The loads, in order. Empty if the process only makes a result, to compare others with or to be compared.
     pub loads: Vec<Load>,

@@ -19,30 +19,22 @@ pub struct Machine {
     pub cpu: String,
     /// The name of ONNX Runtime's library, which holds its version.
     pub onnxruntime: String,
-    /// The version of this program.
     pub worker: String,
 }
 
-/// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The kind of work.
     pub kind: Kind,
     /// The model, with the beginning of its checksum once it is known.
     pub model: String,
-    /// How it ran.
     pub setting: String,
-    /// The pictures.
     pub load: Load,
-    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// The outcome of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was measured.
     Measured(Box<Measures>),
     /// It was not measured, for this reason. A run with more time tries again.
     Skipped(String),
@@ -57,25 +49,23 @@ pub enum Outcome {
 pub struct Measures {
     /// How many pictures or paintings were processed.
     pub pictures: usize,
-    /// Pictures or paintings a second.
+    /// Pictures or paintings per second.
     pub rate: f64,
-    /// Milliseconds a megapixel of input; `None` at a single size.
+    /// Milliseconds per megapixel of input; `None` at a single size.
     pub ms_per_megapixel: Option<f64>,
-    /// Steps a second, for pipelines with steps.
     pub steps_per_second: Option<f64>,
     /// The rate of the loaded net alone, in the unit of `rate`, or of `steps_per_second` if present.
     pub bare_rate: Option<f64>,
-    /// The rate of the net with ONNX Runtime's defaults, in inputs a second, one at a time.
+    /// The rate of the net with ONNX Runtime's defaults, in inputs per second, one at a time.
     pub plain_rate: Option<f64>,
-    /// Inputs that ran together at most.
+    /// Maximum number of inputs that ran together.
     pub batch: Option<usize>,
     /// The share of the time in which the model ran, 0 to 1.
     pub model_share: Option<f64>,
-    /// CPU-seconds a picture.
+    /// CPU-seconds per picture.
     pub cpu_seconds: f64,
     /// The median of each stage, in milliseconds.
     pub stages_ms: BTreeMap<String, f64>,
-    /// The use of the GPU during the measurement.
     pub card: Option<CardUse>,
     /// The peak memory of the process so far, without GPU memory.
     pub resident_mib: u64,
@@ -91,20 +81,17 @@ impl Measures {
 /// The difference between a result and the result of the reference setting for the same picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The model.
     pub model: String,
-    /// How it ran.
     pub setting: String,
     /// The maximum difference of a sample, on a scale of 255.
     pub largest: u8,
-    /// The mean difference of a sample, of 255.
+    /// The mean difference of a sample, on a scale of 255.
     pub mean: f64,
-    /// The mean difference up to which a result is right.
+    /// The mean difference up to which a result counts as right.
     pub tolerance: f64,
 }
 
 impl Comparison {
-    /// Returns whether the result is right.
     pub fn is_right(&self) -> bool {
         self.mean <= self.tolerance
     }
@@ -113,11 +100,9 @@ impl Comparison {
 /// Everything measured on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The machine.
     pub machine: Machine,
     /// The measurements, in the order of their first attempt.
     pub entries: Vec<Entry>,
-    /// The comparisons of results.
     pub comparisons: Vec<Comparison>,
 }
 
@@ -181,10 +166,7 @@ impl Record {
         &self.entries[index]
     }
 
-    /// Writes the record, whole or not at all.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
+    /// Writes the record atomically.
     pub fn save(&self, folder: &Path) -> anyhow::Result<PathBuf> {
         let file = folder.join(Self::FILE);
         let partial = folder.join("bench.json.partial");

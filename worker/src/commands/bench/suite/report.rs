@@ -7,7 +7,6 @@ use super::record::{Entry, Measures, Outcome, Record};
 
 const KINDS: [Kind; 4] = [Kind::RemoveBg, Kind::Upscale, Kind::Fix, Kind::Click];
 
-/// Prints an entry on one line.
 pub fn print_line(entry: &Entry) {
     let load = load_text(entry);
     match &entry.outcome {
@@ -35,7 +34,6 @@ pub fn summary(record: &Record) -> String {
     )
 }
 
-/// Writes the report.
 pub fn markdown(record: &Record) -> String {
     let machine = &record.machine;
     let mut text = format!(
