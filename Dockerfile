@@ -1,4 +1,4 @@
-# The images of Retouch: api (with the page), worker-cpu, worker-cuda, and models (fetches the model files).
+# The images of Retouch: api (with the page), worker-cpu, worker-cuda, models (fetches the model files), and backup.
 #
 #   docker build --target api -t localhost/retouch/api .
 #
@@ -9,6 +9,8 @@ ARG RUST_IMAGE=rust:1.95-slim-bookworm
 ARG NODE_IMAGE=node:20-bookworm-slim
 # The base image of the programs. Its glibc must be at least as new as that of RUST_IMAGE.
 ARG RUNTIME_IMAGE=debian:bookworm-slim
+# The base image of backup. pg_dump must be at least as new as the server.
+ARG POSTGRES_IMAGE=postgres:18-bookworm
 # `built` compiles the programs and the page; `prebuilt` copies target/release and ui/dist.
 ARG BINARIES=built
 # `with` adds TensorRT to worker-cuda (3 GB more), from the package index of NVIDIA.
@@ -165,6 +167,26 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
     CMD ["/usr/local/bin/retouch-api", "healthcheck"]
 ENTRYPOINT ["/usr/local/bin/retouch-api"]
 CMD ["serve"]
+
+# Backup and restore, with the programs of Postgres.
+FROM ${POSTGRES_IMAGE} AS backup
+USER 0:0
+# Unpinned, see above.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates python3 \
+    && rm -rf /var/lib/apt/lists/*
+COPY scripts/backup scripts/restore /retouch/scripts/
+COPY scripts/common /retouch/scripts/common
+COPY scripts/ops/*.py /retouch/scripts/ops/
+COPY --from=programs /retouch-api /usr/local/bin/retouch-api
+# The base image sets PG_MAJOR.
+ENV RETOUCH_POSTGRES_BIN=/usr/lib/postgresql/${PG_MAJOR}/bin PATH=/retouch/scripts:${PATH}
+USER 10001:10001
+LABEL org.opencontainers.image.title="Retouch: backup and restore" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENTRYPOINT ["backup"]
+CMD ["/backups"]
 
 FROM runtime AS worker
 COPY --from=programs /retouch-worker /usr/local/bin/retouch-worker

@@ -6,9 +6,12 @@ covers KEDA. This module checks what no schema can: hardening, references betwee
 
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 from common.config import REPO
 from common.console import line
@@ -36,15 +39,32 @@ def check():
         return []
     findings = []
     for overlay in sorted(path.name for path in (FOLDER / "overlays").iterdir()):
-        made = subprocess.run(
-            ["kubectl", "kustomize", str(FOLDER / "overlays" / overlay)], capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
-        if made.returncode:
-            findings.append(f"{overlay}: {made.stderr.strip()}")
-            continue
-        objects = [one for one in validators.yaml().safe_load_all(made.stdout) if one]
-        findings += [f"{overlay}: {finding}" for finding in wrong(objects, DEVICES.get(overlay))]
+        try:
+            objects = rendered(overlay)
+        except subprocess.CalledProcessError as error:
+            findings.append(f"{overlay}: {error.stderr.strip()}")
+        else:
+            findings += [f"{overlay}: {finding}" for finding in wrong(objects, DEVICES.get(overlay))]
     return findings
+
+
+def rendered(overlay):
+    """Returns the objects of an overlay with all components."""
+    with tempfile.TemporaryDirectory() as folder:
+        relative = lambda path: os.path.relpath(path, Path(folder).resolve())  # noqa: E731
+        parts = {
+            "resources": [relative(FOLDER / "overlays" / overlay)],
+            "components": [relative(path) for path in sorted((FOLDER / "components").iterdir())],
+        }
+        (Path(folder) / "kustomization.yaml").write_text(json.dumps(parts))
+        made = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+    return [one for one in validators.yaml().safe_load_all(made.stdout) if one]
+
+
+def pod_of(one):
+    """Returns the template of the pods that an object creates; None if it creates none."""
+    spec = one.get("spec", {})
+    return spec["jobTemplate"]["spec"]["template"] if one["kind"] == "CronJob" else spec.get("template")
 
 
 def wrong(objects, device):
@@ -54,8 +74,8 @@ def wrong(objects, device):
     if findings:
         # The other checks rely on valid objects.
         return findings
-    for pod_of in (one for one in objects if one["kind"] in ("Deployment", "Job")):
-        findings += wrong_pods(pod_of, objects)
+    for owner in filter(pod_of, objects):
+        findings += wrong_pods(owner, objects)
     findings += wrong_selectors(objects)
     findings += wrong_worker(objects, device) + wrong_api(objects)
     return findings + wrong_scaling(objects)
@@ -90,7 +110,7 @@ def keda_errors(one, name):
 
 def wrong_pods(owner, objects):
     """Checks that pods are hardened, have resource limits, and refer only to existing objects."""
-    name, spec = owner["metadata"]["name"], owner["spec"]["template"]["spec"]
+    name, spec = owner["metadata"]["name"], pod_of(owner)["spec"]
     maps = {one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"}
     claims = {one["metadata"]["name"] for one in objects if one["kind"] == "PersistentVolumeClaim"}
     findings = []
@@ -137,7 +157,7 @@ def wrong_pods(owner, objects):
 
 def wrong_selectors(objects):
     """Finds selectors that match no pod."""
-    pods = [one["spec"]["template"]["metadata"]["labels"] for one in objects if one["kind"] in ("Deployment", "Job")]
+    pods = [pod_of(one)["metadata"]["labels"] for one in objects if pod_of(one)]
     findings = []
     for one in objects:
         spec, kind = one.get("spec", {}), one["kind"]

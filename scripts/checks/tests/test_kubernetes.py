@@ -1,18 +1,15 @@
 import copy
 import shutil
-import subprocess
 import unittest
 
-from checks import kubernetes, validators
+from checks import kubernetes
 
 
 @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
 class ManifestTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        command = ["kubectl", "kustomize", str(kubernetes.FOLDER / "overlays" / "gpu")]
-        made = subprocess.run(command, capture_output=True, text=True, check=True)
-        cls.objects = list(validators.yaml().safe_load_all(made.stdout))
+        cls.objects = kubernetes.rendered("gpu")
 
     def wrong(self, kind, name, change):
         objects = copy.deepcopy(self.objects)
@@ -48,6 +45,12 @@ class ManifestTest(unittest.TestCase):
             (lambda pod, container: container.pop("livenessProbe"), "no liveness or startup probe"),
         ):
             self.assertIn(message, self.worker(change))
+
+    def test_the_pod_of_a_cron_job_is_checked_too(self):
+        def change(one):
+            one["spec"]["jobTemplate"]["spec"]["template"]["spec"]["securityContext"].pop("runAsNonRoot")
+
+        self.assertIn("retouch-backup: it may run as root", self.wrong("CronJob", "retouch-backup", change))
 
     def test_probes_that_depend_on_other_services_are_found(self):
         def change(one):
