@@ -14,7 +14,6 @@ use crate::manifest::{Manifest, ManifestError, Task, is_plain_name, read_text, r
 pub struct Demand {
     /// The tool, with its factor or fix mode.
     pub tool: Tool,
-    /// The tier of the job.
     pub tier: Tier,
 }
 
@@ -29,7 +28,6 @@ impl Demand {
         }
     }
 
-    /// Returns the class of jobs with this demand.
     pub const fn class(self) -> JobClass {
         JobClass { tier: self.tier, tool: self.tool.name() }
     }
@@ -69,14 +67,12 @@ impl fmt::Display for Demand {
 /// What an entry serves: a demand, for pictures of up to a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The demand.
     pub demand: Demand,
     /// Maximum number of pixels, width times height, of a picture; `None` for any size.
     pub largest_pixels: Option<u64>,
 }
 
 impl Scope {
-    /// Returns whether it includes pictures of this many pixels.
     pub fn includes(self, pixels: u64) -> bool {
         self.largest_pixels.is_none_or(|largest| pixels <= largest)
     }
@@ -313,7 +309,6 @@ impl Bindings {
         names
     }
 
-    /// Returns whether an entry binds a model on a device.
     pub fn is_bound_on(&self, model: &str, device: Device) -> bool {
         self.tools.iter().any(|binding| binding.model == model && binding.device.includes(device))
             || self.selectors.iter().any(|own| own.model == model && own.device.includes(device))

@@ -8,7 +8,6 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
-    /// The CPU.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,

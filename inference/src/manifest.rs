@@ -51,30 +51,25 @@ pub struct Manifest {
     pub licence: String,
     /// Whether that license allows paid use.
     pub commercial_use: bool,
-    /// The authors to credit.
     pub attribution: String,
-    /// The model's website.
     pub homepage: String,
     /// The memory that the model needs while it is loaded, in bytes; `None` if it is to be measured.
     pub memory_bytes: Option<u64>,
     /// The model's task, with the contract of its inputs and outputs.
     pub task: Task,
-    /// Pictures with a known result.
     pub golden: Vec<Golden>,
     /// The text of `model.toml`, which distinguishes versions.
     pub text: String,
 }
 
-/// A file of a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFile {
     /// The file name in the model's folder; for a pipeline, the path in it. External data has the name that the graph
     /// uses.
     pub file: String,
-    /// The SHA-256, as 64 lower-case hexadecimal digits.
+    /// 64 lower-case hexadecimal digits.
     pub sha256: String,
-    /// The size in bytes.
     pub size_bytes: u64,
 }
 
@@ -89,12 +84,10 @@ pub struct Golden {
     pub expected: PathBuf,
     /// Maximum accepted mean absolute error, for samples in 0..=1; `None` for the default of the element type.
     pub tolerance: Option<f32>,
-    /// When it is compared.
     #[serde(default)]
     pub when: GoldenWhen,
 }
 
-/// When a golden image is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GoldenWhen {

@@ -88,11 +88,10 @@ struct Waiting {
 /// A model is larger than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct TooLarge {
-    /// The memory it needs, in bytes.
+    /// In bytes.
     pub needed: u64,
-    /// Whether that is an estimate.
     pub is_estimate: bool,
-    /// The limit, in bytes.
+    /// In bytes.
     pub limit: u64,
 }
 
@@ -115,7 +114,6 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// How a wait for memory ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The memory is reserved.
@@ -446,7 +444,6 @@ impl Tenant {
         since.is_some_and(|since| since.elapsed() >= turn)
     }
 
-    /// Releases the memory.
     pub fn release(&self) {
         let shared = &self.memory.0;
         let mut state = shared.lock();

@@ -26,9 +26,7 @@ pub fn input_axes(file: &[u8], input: &str) -> Result<Vec<Option<usize>>, String
 
 /// The inputs and outputs that a graph declares.
 pub struct Ports {
-    /// The inputs.
     pub inputs: Vec<Port>,
-    /// The outputs.
     pub outputs: Vec<Port>,
 }
 

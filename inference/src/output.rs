@@ -8,7 +8,6 @@ use retouch_pixels::PixelError;
 pub enum Output {
     /// Maps, f32 `[batch, channel, row, column]`, 1 for white.
     Maps(Array4<f32>),
-    /// Pictures.
     Pictures {
         /// Bytes `[batch, row, column, 3]`: R, G and B.
         samples: Array4<u8>,
@@ -20,9 +19,7 @@ pub enum Output {
 /// The least and the largest value that a net computed for a picture, before it became bytes; 1 for white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// The smallest value.
     pub least: f32,
-    /// The largest value.
     pub largest: f32,
 }
 

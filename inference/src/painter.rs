@@ -17,9 +17,7 @@ use crate::session::SessionError;
 /// A crop to paint.
 #[derive(Clone, Debug)]
 pub struct Painting {
-    /// The width in pixels.
     pub width: u32,
-    /// The height in pixels.
     pub height: u32,
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,
@@ -27,7 +25,6 @@ pub struct Painting {
     pub hole: Vec<bool>,
     /// Whether each pixel is transparent in the picture, so that its color is invented; `None` if none is.
     pub hidden: Option<Vec<bool>>,
-    /// The fix mode.
     pub mode: FixMode,
     /// The prompt as the user wrote it.
     pub prompt: String,
@@ -65,7 +62,6 @@ pub enum PaintError {
     /// The hole covers the whole crop, which leaves nothing to fill it from.
     #[error("the mask covers the whole picture")]
     NothingLeft,
-    /// The painting was canceled.
     #[error("canceled")]
     Canceled,
 }
@@ -81,9 +77,6 @@ impl PaintError {
 pub trait Painter: Send {
     /// Paints the hole and returns R, G, B of the whole crop. Pixels outside the hole may change; the caller uses only
     /// the hole.
-    ///
-    /// # Errors
-    /// See [`PaintError`].
     fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError>;
 
     /// Returns whether it can paint several crops at a time.

@@ -89,7 +89,6 @@ impl Registry {
         })
     }
 
-    /// Returns the device that models run on.
     pub const fn device(&self) -> Device {
         self.runtime.device()
     }
@@ -99,12 +98,10 @@ impl Registry {
         self.runtime.tile_memory_bytes()
     }
 
-    /// Returns the runs in progress.
     pub const fn runs(&self) -> &Runs {
         self.runtime.runs()
     }
 
-    /// Returns the memory that the models share.
     pub const fn memory(&self) -> &Memory {
         self.runtime.memory()
     }

@@ -31,7 +31,6 @@ struct Running {
 /// What a model's thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It runs the model.
     Run,
     /// It loads the model again, which gives no heartbeat.
     Load,
@@ -76,7 +75,6 @@ impl Runs {
         self.0.device_lost.get().map(String::as_str)
     }
 
-    /// Waits until the device is lost.
     pub async fn wait_for_device_loss(&self) {
         self.0.device_loss.cancelled().await;
     }

@@ -40,7 +40,6 @@ pub struct SegmentAnything {
 pub struct Features(Vec<ArrayD<f32>>);
 
 impl Features {
-    /// Returns their size in memory.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|feature| feature.len() as u64 * 4).sum()
     }
@@ -57,7 +56,6 @@ pub struct Prompt {
     pub corners: Option<[(f32, f32); 2]>,
 }
 
-/// The mask of an object.
 #[derive(Debug)]
 pub struct ObjectMask {
     /// Logits `[1, 1, h, w]`, which cover the encoder's input: above 0 where the object is.
@@ -303,7 +301,6 @@ fn check_picture(encoder: &Net, input: &PictureInput) -> Result<Port, String> {
     }
 }
 
-/// Returns the mask with the highest score.
 fn best(masks: ArrayD<f32>, scores: ArrayD<f32>) -> Result<ObjectMask, SessionError> {
     let failed = |reason: String| SessionError::Failed(format!("the decoder's outputs: {reason}"));
     let masks = masks.into_dimensionality::<Ix4>().map_err(|error| failed(error.to_string()))?;

@@ -36,12 +36,10 @@ use crate::tensor::{Element, Format};
 pub struct Session(OpenSession);
 
 impl Session {
-    /// Returns the model's inputs.
     pub fn inputs(&self) -> Vec<Port> {
         self.0.inputs().iter().map(port).collect()
     }
 
-    /// Returns the model's outputs.
     pub fn outputs(&self) -> Vec<Port> {
         self.0.outputs().iter().map(port).collect()
     }

@@ -4,9 +4,7 @@
 /// channel]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputShapes {
-    /// The minimum size of each axis.
     pub least: [usize; 4],
-    /// The maximum size of each axis.
     pub most: [usize; 4],
 }
 

@@ -7,21 +7,17 @@ use ndarray::{Array, Array4, ArrayD, ArrayViewD, Axis, Dimension, Ix4, Zip};
 use retouch_pixels::tensor::Normalization;
 use serde::Deserialize;
 
-/// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
-    /// 32-bit floats.
     #[default]
     F32,
     /// 16-bit floats, up to 65,504, with 11 significant bits.
     F16,
-    /// Bytes.
     U8,
 }
 
 impl Element {
-    /// Every accepted type.
     pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::U8];
 
     /// Returns the name, as manifests and ONNX Runtime spell it.
@@ -91,16 +87,13 @@ impl Layout {
 /// How a tensor stores its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Format {
-    /// The element type.
     pub element: Element,
-    /// The order of the axes.
     pub layout: Layout,
 }
 
 /// An input or output tensor, as a graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The tensor's name.
     pub name: String,
     /// The element type, as ONNX Runtime names it.
     pub element: String,
@@ -115,7 +108,6 @@ pub struct Tensors<'a> {
     pub input: &'a str,
     /// How the input stores a picture.
     pub input_format: Format,
-    /// How samples become values of the input.
     pub normalization: Normalization,
     /// The output's name in the graph.
     pub output: &'a str,
@@ -123,7 +115,6 @@ pub struct Tensors<'a> {
     pub output_format: Format,
     /// The value of white in the output.
     pub white: f32,
-    /// The meaning of the output.
     pub returns: Returns,
 }
 
@@ -140,7 +131,6 @@ pub enum Returns {
 pub trait Sample: Copy + Default {
     /// Converts a value; bytes are rounded and clipped.
     fn of(value: f32) -> Self;
-    /// Returns the value.
     fn value(self) -> f32;
 }
 

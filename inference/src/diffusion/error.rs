@@ -10,18 +10,12 @@ use crate::session::SessionError;
 pub enum DiffusionError {
     /// A file is missing, unreadable or invalid.
     #[error("{}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
-    },
+    File { path: PathBuf, reason: String },
     /// The pipeline does not support a part of the model.
     #[error("{part}: {reason}")]
     Unsupported {
         /// The part's folder, such as `unet` or `vae_encoder`.
         part: &'static str,
-        /// The reason.
         reason: String,
     },
     /// The scheduler's settings are not supported.
@@ -32,21 +26,13 @@ pub enum DiffusionError {
     Request(String),
     /// ONNX Runtime could not open or run a part.
     #[error("{part}: {error}")]
-    Session {
-        /// The part's folder.
-        part: &'static str,
-        /// ONNX Runtime's error.
-        error: SessionError,
-    },
+    Session { part: &'static str, error: SessionError },
     /// A net returned infinities or NaNs, as some do in half precision.
     #[error(
         "{part}: the output contains values that are not finite. If it was exported in half precision, export this part \
          in 32 bits"
     )]
-    NotFinite {
-        /// The part's folder.
-        part: &'static str,
-    },
+    NotFinite { part: &'static str },
     /// The noise source failed.
     #[error("noise: {0}")]
     Noise(String),
@@ -63,12 +49,10 @@ impl From<ConfigError> for DiffusionError {
 }
 
 impl DiffusionError {
-    /// Creates an error about a file.
     pub(crate) fn file(path: &Path, reason: &(impl ToString + ?Sized)) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// Creates an error about a part of the model.
     pub(crate) fn unsupported(part: &'static str, reason: impl Into<String>) -> Self {
         Self::Unsupported { part, reason: reason.into() }
     }

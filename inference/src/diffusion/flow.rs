@@ -19,7 +19,6 @@ enum Shift {
     Exponential,
     /// By that number itself.
     Linear,
-    /// By a constant.
     Constant(f64),
 }
 

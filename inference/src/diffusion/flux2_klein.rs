@@ -68,7 +68,6 @@ impl Flux2Klein {
         })
     }
 
-    /// Returns the scheduler's settings.
     pub const fn scheduler(&self) -> &FlowConfig {
         &self.scheduler
     }

@@ -27,16 +27,13 @@ use crate::session::{
 /// An input or output tensor, as the net's graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The tensor's name.
     pub name: String,
-    /// The element type.
     pub element: Element,
     /// The size of each axis; `None` where any size is allowed.
     pub shape: Vec<Option<usize>>,
 }
 
 impl Port {
-    /// Returns the number of axes.
     pub const fn rank(&self) -> usize {
         self.shape.len()
     }
@@ -75,7 +72,6 @@ impl Prepared {
     }
 }
 
-/// One opened net.
 pub struct Net {
     part: &'static str,
     device: Device,
@@ -153,12 +149,10 @@ impl Net {
         self.run_time
     }
 
-    /// Returns the inputs.
     pub fn inputs(&self) -> &[Port] {
         &self.inputs
     }
 
-    /// Returns the outputs.
     pub fn outputs(&self) -> &[Port] {
         &self.outputs
     }

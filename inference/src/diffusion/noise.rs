@@ -37,7 +37,6 @@ pub struct SeededNoise {
 }
 
 impl SeededNoise {
-    /// Creates the noise stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self { generator: ChaCha12Rng::seed_from_u64(seed) }
     }

@@ -23,7 +23,6 @@ pub struct Request {
     pub image: Array3<u8>,
     /// The pixels to repaint, `[height, width]`.
     pub mask: Array2<bool>,
-    /// The prompt.
     pub prompt: String,
     /// The negative prompt; used only if `guidance` is above 1.
     pub negative_prompt: String,
@@ -35,7 +34,6 @@ pub struct Request {
     pub strength: f64,
     /// The noise that DDIM and TCD add in each step, in 0..=1. Other schedulers ignore it.
     pub eta: f64,
-    /// How the mask is reduced to the size of the latents.
     pub mask_to_latents: MaskToLatents,
     /// The picture that FLUX.2 \[klein\] sees as its reference, `[height, width, 3]`, sRGB; `None` means `image`. Stable
     /// Diffusion ignores it.
@@ -90,14 +88,12 @@ pub struct StepState<'a> {
     pub index: usize,
     /// The number of steps of this run.
     pub total: usize,
-    /// The latents after this step.
     pub latents: ArrayViewD<'a, f32>,
 }
 
 /// Called after each step; may end the run.
 pub type StepCallback<'a> = dyn FnMut(StepState<'_>) -> ControlFlow<()> + 'a;
 
-/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The decoded picture, `[height, width, 3]` in 0..=1. Outside the mask it is close to the original, but not equal.

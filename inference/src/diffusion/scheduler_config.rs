@@ -23,20 +23,16 @@ pub use self::name::SchedulerName;
 pub use self::solver::{Correction, FinalSigma, Prediction, Solver, Spacing, StepFunction};
 use super::scheduler::betas;
 
-/// The settings of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfig {
     /// The betas of the training, one per timestep.
     pub betas: Vec<f32>,
     /// Whether betas are rescaled so that the last timestep is pure noise (arXiv 2305.08891).
     pub rescale_betas_zero_snr: bool,
-    /// What the net predicts.
     pub prediction: Prediction,
-    /// How timesteps are spread.
     pub spacing: Spacing,
     /// The offset of leading timesteps.
     pub steps_offset: usize,
-    /// The scheduler class.
     pub solver: Solver,
 }
 

@@ -113,7 +113,6 @@ impl SdInpaint {
         })
     }
 
-    /// Replaces the model's scheduler.
     pub fn set_scheduler(&mut self, scheduler: SchedulerConfig) {
         self.scheduler = scheduler;
     }
@@ -128,7 +127,6 @@ impl SdInpaint {
         self.scaling_factor
     }
 
-    /// Returns whether the model is one of SDXL.
     pub const fn is_sdxl(&self) -> bool {
         self.unet.is_sdxl()
     }

@@ -20,7 +20,6 @@ pub use self::report::{CaseReport, Check};
 use super::error::DiffusionError;
 use crate::session::Runtime;
 
-/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Verification {
     /// How precisely the model computes, which determines the tolerance.

@@ -25,10 +25,8 @@ pub struct Output {
 pub struct NetOutput {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The element type.
     #[serde(default)]
     pub element: Element,
-    /// The order of the axes.
     #[serde(default)]
     pub layout: Layout,
     /// The value of white; `None` for 1, or 255 in bytes.
@@ -52,7 +50,6 @@ impl NetOutput {
         }
     }
 
-    /// Returns the value of white.
     pub fn white(&self) -> f32 {
         self.white.unwrap_or(match self.element {
             Element::F32 | Element::F16 => 1.0,

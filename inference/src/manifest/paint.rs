@@ -15,9 +15,7 @@ use crate::diffusion::scheduler::start_index;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exemplar {
-    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// The fix modes that it supports.
     pub modes: BTreeSet<FixMode>,
     /// Maximum number of pixels to search; larger surroundings are searched at half size.
     pub search_pixels: usize,
@@ -27,9 +25,7 @@ pub struct Exemplar {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// The fix modes that it supports.
     pub modes: BTreeSet<FixMode>,
     /// The picture input: `[1, 3, height, width]`, R, G, B.
     pub image: FillImage,
@@ -73,9 +69,7 @@ pub struct FillMask {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inpaint {
-    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// The sampling settings.
     pub sampling: Sampling,
     /// The fix modes that it supports, with their strength: the share of the old content to discard, above 0 and at
     /// most 1.
@@ -112,7 +106,6 @@ pub struct Sampling {
     pub steps: usize,
     /// The weight of the prompt; at 1 or less the negative prompt is not run.
     pub guidance: f32,
-    /// The negative prompt: what should not appear.
     #[serde(default)]
     pub negative_prompt: String,
     /// The scheduler to use instead of the scheduler in the model's folder.

@@ -9,11 +9,10 @@ use crate::tensor::Format;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Safety {
-    /// How pixels become the input tensor.
     pub input: SafetyInput,
     /// The output to fetch: f32 or f16 `[1, classes]`, probabilities.
     pub output: Output,
-    /// The index of the unsafe class, from 0.
+    /// From 0.
     pub unsafe_class: usize,
     /// The probability from which a picture is not shown.
     pub threshold: f32,
@@ -26,13 +25,10 @@ pub struct Safety {
 pub struct SafetyInput {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The element type.
     #[serde(default)]
     pub element: Element,
-    /// The order of the axes.
     #[serde(default = "rows_first")]
     pub layout: Layout,
-    /// The order of the channels.
     pub order: ChannelOrder,
     /// The side of the resized square, in pixels.
     pub resize: u32,
@@ -53,7 +49,6 @@ const fn rows_first() -> Layout {
     Layout::Nhwc
 }
 
-/// The order of a pixel's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChannelOrder {

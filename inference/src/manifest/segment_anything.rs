@@ -11,7 +11,6 @@ use super::segmentation::PictureInput;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentAnything {
-    /// How a picture becomes the encoder's input tensor.
     pub input: PictureInput,
     /// The decoder's inputs that are features, by the encoder's output of another name. An input that is not listed
     /// takes the output of its own name.

@@ -22,11 +22,9 @@ pub struct Segmentation {
     /// How precisely it computes on a GPU.
     #[serde(default)]
     pub precision: Precision,
-    /// How a picture becomes the input tensor.
     pub input: PictureInput,
     /// The output to fetch: `[1, classes, height, width]`, in the order of its layout.
     pub output: NetOutput,
-    /// How the output becomes alpha.
     pub postprocess: Postprocess,
 }
 
@@ -37,24 +35,17 @@ pub struct Segmentation {
 pub struct PictureInput {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The order of the axes.
     pub layout: Layout,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
-    /// The element type.
     pub element: Element,
-    /// How the picture is resampled.
     pub resize: Resize,
-    /// How the picture is brought to `width` × `height`.
     #[serde(default)]
     pub fit: InputFit,
     /// R, G, B of a letterbox's border.
     pub pad_color: Option<[u8; 3]>,
     /// Where a letterboxed picture lies; `None` for the middle.
     pub align: Option<Align>,
-    /// The divisor of the samples.
     #[serde(deserialize_with = "divisor")]
     pub divide_by: Divisor,
     /// Subtracted after the division, for R, G and B.
@@ -104,11 +95,10 @@ fn divisor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Divisor, D::Err
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Postprocess {
-    /// How the map is scaled to 0..=1.
     pub range: MapRange,
     /// How the map is resized to the picture's size.
     pub resize: Resize,
-    /// The channels of the map.
+    /// The number of channels of the map.
     #[serde(default = "one")]
     pub classes: u32,
     /// The channel of the subject, from 0; required if there are several.
@@ -147,7 +137,6 @@ impl PictureInput {
         Normalization { divide_by: self.divide_by, mean: self.mean, std: self.std }
     }
 
-    /// Returns how a picture lies in the input.
     pub fn framing(&self) -> Framing {
         match (self.fit, self.pad_color) {
             (InputFit::Letterbox, Some(color)) => {
@@ -181,7 +170,6 @@ impl PictureInput {
 }
 
 impl Postprocess {
-    /// Returns how to read the map.
     pub fn reading(&self) -> Reading {
         let channel = self.class.unwrap_or(0) as usize;
         Reading { range: self.range, channel }

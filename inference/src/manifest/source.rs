@@ -63,7 +63,6 @@ struct HubFile {
     _convert: Option<Change>,
     /// The SHA-256 before the conversion.
     source_sha256: Option<String>,
-    /// The size of the download.
     #[serde(rename = "size_bytes")]
     _size_bytes: Option<u64>,
 }

@@ -35,9 +35,7 @@ pub enum Task {
 /// A task of one net with one input tensor and one output tensor.
 #[derive(Clone, Copy, Debug)]
 pub enum NetTask<'a> {
-    /// See [`Task::Segmentation`].
     Segmentation(&'a Segmentation),
-    /// See [`Task::Upscale`].
     Upscale(&'a Upscale),
 }
 
@@ -143,7 +141,6 @@ impl Task {
         }
     }
 
-    /// Returns whether the model is only a demo.
     pub const fn is_demo(&self) -> bool {
         matches!(self, Self::SdInpaint(model) | Self::Flux2Klein(model) if model.demo)
     }
@@ -153,7 +150,6 @@ impl Task {
         !matches!(self, Self::Exemplar(_))
     }
 
-    /// Returns the fix modes that the model supports.
     pub fn modes(&self) -> Vec<FixMode> {
         FixMode::ALL.into_iter().filter(|mode| self.can_fix(*mode)).collect()
     }

@@ -7,9 +7,8 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", file.display())]
 pub struct ManifestError {
-    /// The invalid file.
     pub file: PathBuf,
-    /// The problem, in one sentence.
+    /// One sentence.
     pub problem: String,
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
     })
 }
 
-/// Names the models that are there, if `folder` is not; a misspelled name is the usual reason.
+/// Says that `folder` does not exist, and which models do: a misspelled name is the usual reason. `None` if it exists.
 pub(super) fn no_model(folder: &Path) -> Option<String> {
     let models = folder.parent().filter(|_| fs::symlink_metadata(folder).is_err())?;
     let mut names: Vec<_> = fs::read_dir(models)
@@ -55,7 +54,7 @@ pub(super) fn no_model(folder: &Path) -> Option<String> {
     Some(format!("there is no such model{others}"))
 }
 
-/// Describes a link that leads nowhere, with its target; `None` if `path` is none.
+/// Describes a broken link, with its target; `None` if `path` is not one.
 pub fn dead_link(path: &Path) -> Option<String> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
     Some(format!("it is a link to {}, which does not exist", target.display()))

@@ -24,9 +24,7 @@ pub struct Upscale {
     /// The output to fetch: `[1, 3, scale * height, scale * width]` in the order of its layout, R, G and B in
     /// 0..=white. Values outside are clipped.
     pub output: NetOutput,
-    /// The enlargement.
     pub upscale: Enlargement,
-    /// How a picture is split into tiles and put together again.
     pub tiling: Tiling,
 }
 
@@ -36,15 +34,12 @@ pub struct Upscale {
 pub struct TileInput {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The order of the axes.
     pub layout: Layout,
-    /// The element type.
     pub element: Element,
     /// The only width that the net takes, in pixels; `None` for any.
     pub width: Option<u32>,
     /// The only height that the net takes, in pixels; `None` for any.
     pub height: Option<u32>,
-    /// The divisor of the samples.
     pub divide_by: f32,
     /// Subtracted after the division, for R, G and B.
     pub mean: [f32; 3],
@@ -52,7 +47,6 @@ pub struct TileInput {
     pub std: [f32; 3],
 }
 
-/// The enlargement of an upscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enlargement {
@@ -68,7 +62,6 @@ pub struct Enlargement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tiling {
-    /// How tiles are put together.
     pub mode: TilingMode,
     /// The surroundings of a tile that are computed with it and discarded.
     pub padding: u32,

@@ -7,7 +7,6 @@ use std::time::Duration;
 /// The time without a load or unload that must pass before a build begins.
 pub const QUIET: Duration = Duration::from_secs(1);
 
-/// The builds of a process.
 #[derive(Default)]
 pub struct Builds {
     one: Mutex<()>,
@@ -46,12 +45,10 @@ impl Builds {
         }
     }
 
-    /// Returns whether a build runs.
     pub fn is_running(&self) -> bool {
         self.is_running.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of builds that have ended.
     pub fn ended(&self) -> u64 {
         self.ended.load(Ordering::SeqCst)
     }

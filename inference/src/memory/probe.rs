@@ -15,7 +15,6 @@ pub enum Reading {
     Peak,
 }
 
-/// Reads a device's memory.
 #[derive(Clone)]
 pub struct Probe(Arc<dyn Fn(Device, Reading) -> Option<u64> + Send + Sync>);
 
@@ -37,13 +36,11 @@ impl std::fmt::Debug for Probe {
     }
 }
 
-/// Settings for the memory of models.
 #[derive(Clone, Debug)]
 pub struct MemorySettings {
     /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the
     /// memory that is free at the start on a GPU.
     pub limit_bytes: Option<u64>,
-    /// How to read the device's memory.
     pub probe: Probe,
 }
 

@@ -22,7 +22,6 @@ const MAX_INTEGERS: usize = 64;
 pub struct Model<'a> {
     /// Every field of the file but the graph.
     rest: Vec<&'a [u8]>,
-    /// The graph.
     pub graph: Graph<'a>,
 }
 
@@ -33,20 +32,16 @@ pub struct Graph<'a> {
     pub nodes: Vec<Node<'a>>,
     /// Its constants, as tensor messages.
     pub initializers: Vec<Cow<'a, [u8]>>,
-    /// Its inputs.
     pub inputs: Vec<Port<'a>>,
-    /// Its outputs.
     pub outputs: Vec<Port<'a>>,
     rest: Vec<&'a [u8]>,
 }
 
-/// A node of a graph.
 pub struct Node<'a> {
     /// The operator.
     pub kind: &'a str,
     /// The names of its inputs; empty for an omitted input.
     pub inputs: Vec<Cow<'a, str>>,
-    /// The names of its outputs.
     pub outputs: Vec<Cow<'a, str>>,
     /// Its attributes, as messages.
     pub attributes: Vec<Cow<'a, [u8]>>,
@@ -55,7 +50,6 @@ pub struct Node<'a> {
 
 /// An input or output of a graph.
 pub struct Port<'a> {
-    /// Its name.
     pub name: &'a str,
     message: Cow<'a, [u8]>,
 }
@@ -405,12 +399,10 @@ pub fn tensor(dims: &[u64], element: u64, name: &str, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Returns the name of a tensor.
 pub fn tensor_name(tensor: &[u8]) -> Option<&str> {
     bytes_in(tensor, 8).and_then(|name| text(name).ok())
 }
 
-/// Returns the name of an attribute.
 pub fn attribute_name(attribute: &[u8]) -> &str {
     bytes_in(attribute, 1).and_then(|name| text(name).ok()).unwrap_or_default()
 }

@@ -29,7 +29,6 @@ pub enum Form {
 
 /// A net in 16 bits.
 pub struct Converted {
-    /// The bytes of its file.
     pub file: Vec<u8>,
     /// How many of its weights were clamped, because 16 bits cannot hold them.
     pub clamped: usize,

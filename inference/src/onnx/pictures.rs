@@ -225,7 +225,6 @@ impl<'a> Rewrite<'_, 'a> {
         name
     }
 
-    /// Gives the last value another name.
     fn name_last(&mut self, values: &str, name: &str) {
         let last = self.graph.nodes.last_mut().and_then(|node| node.outputs.first_mut());
         match last {

@@ -21,7 +21,6 @@ pub enum Malformed {
     Nameless,
 }
 
-/// The value of a field.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
     /// A varint.
@@ -32,19 +31,16 @@ pub enum Value<'a> {
     Fixed,
 }
 
-/// A field of a message.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
     /// Its number in onnx.proto.
     pub number: u64,
-    /// Its value.
     pub value: Value<'a>,
     /// The whole field, as encoded in the file.
     pub raw: &'a [u8],
 }
 
 impl<'a> Field<'a> {
-    /// Returns the number and the value.
     pub const fn pair(self) -> (u64, Value<'a>) {
         (self.number, self.value)
     }

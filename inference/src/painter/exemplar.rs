@@ -10,7 +10,6 @@ pub struct ExemplarPainter {
 }
 
 impl ExemplarPainter {
-    /// Creates the painter of a manifest.
     pub const fn new(contract: &Exemplar) -> Self {
         Self { search_pixels: contract.search_pixels }
     }

@@ -96,7 +96,6 @@ impl Order {
     }
 }
 
-/// Counts the outcome of an engine.
 pub fn count(outcome: &'static str, model: &str) {
     metrics::counter!("retouch_engines_total", "model" => model.to_owned(), "outcome" => outcome)
         .increment(1);

@@ -11,7 +11,6 @@ use crate::session::{Runtime, SessionError};
 
 /// A crop to paint, and the channel for the result.
 pub struct Crop {
-    /// The crop.
     pub painting: Box<Painting>,
     /// Observes and cancels the painting.
     pub control: PaintControl,
@@ -58,7 +57,7 @@ pub fn paint(
     results.collect()
 }
 
-/// Returns whether memory ran out.
+/// Returns whether the model ran out of memory.
 pub const fn is_full(error: &PaintError) -> bool {
     matches!(error, PaintError::Session(SessionError::OutOfMemory(_)))
 }

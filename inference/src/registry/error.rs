@@ -15,20 +15,13 @@ pub enum LoadError {
     Manifest(String),
     /// No model is bound to this demand on this device.
     #[error("tools.toml binds no model to {demand} on {device}")]
-    Unbound {
-        /// The unmet demand.
-        demand: Demand,
-        /// The active device.
-        device: Device,
-    },
+    Unbound { demand: Demand, device: Device },
     /// A step of the load failed.
     #[error("model {model} is refused: {step}: {reason}")]
     Refused {
-        /// The model's name.
         model: String,
-        /// The failed step.
         step: LoadStep,
-        /// The reason, in one sentence.
+        /// One sentence.
         reason: String,
     },
 }
@@ -44,9 +37,8 @@ impl From<ManifestError> for LoadError {
 pub struct Problem {
     /// The model's name, or `tools.toml`.
     pub model: String,
-    /// The failed step.
     pub step: LoadStep,
-    /// The reason, in one sentence.
+    /// One sentence.
     pub reason: String,
 }
 

@@ -49,12 +49,10 @@ impl ModelHandle {
         ModelLoad(self.messages.downgrade())
     }
 
-    /// Returns the model's identity.
     pub const fn identity(&self) -> &ModelIdentity {
         &self.identity
     }
 
-    /// Returns the model's task, with its contract.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -136,9 +134,6 @@ impl ModelHandle {
 
     /// Paints one crop, after earlier requests. Dropping the future before the painting starts skips it;
     /// afterwards `control.cancel` ends it.
-    ///
-    /// # Errors
-    /// See [`PaintError`].
     pub async fn paint(
         &self,
         painting: Painting,

@@ -9,11 +9,9 @@ use crate::device::Device;
 /// The weights that run, and the device. Every result records the identity of its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelIdentity {
-    /// The model's name.
     pub name: String,
     /// The SHA-256 of the loaded weights; see [`Manifest::sha256`](crate::manifest::Manifest::sha256).
     pub sha256: String,
-    /// The active device.
     pub device: Device,
 }
 

@@ -24,16 +24,13 @@ pub struct Kept {
 /// How a net's graph was rewritten after it was read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rewrites {
-    /// How precisely the net computes.
     pub precision: Precision,
-    /// How it takes batches.
     pub batch_axis: BatchAxis,
 }
 
 /// How the checks changed the first axis of a net's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchAxis {
-    /// It is as in the file.
     #[default]
     AsInFile,
     /// The file fixes it at 1, and it was opened.
@@ -48,7 +45,6 @@ impl Kept {
         Self { is_needed, ..Self::default() }
     }
 
-    /// Returns whether a file is kept.
     pub fn holds(&self, file: &str) -> bool {
         self.files.contains_key(file)
     }

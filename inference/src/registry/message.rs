@@ -26,11 +26,8 @@ pub enum Message {
     Swap(Box<Candidate>),
 }
 
-/// A request to a model.
 pub struct Request {
-    /// The work to do.
     pub work: Work,
-    /// When the request was sent.
     pub sent: Instant,
     /// The caller's tracing span.
     pub span: Span,
@@ -42,18 +39,13 @@ pub enum Work {
     Infer {
         /// The picture, bytes `[1, row, column, 3]`.
         input: Array4<u8>,
-        /// Sends the result back.
         answer: oneshot::Sender<Result<Inference, SessionError>>,
         /// Ends when the thread takes the request.
         announcement: Option<Announcement>,
     },
-    /// Paint a crop.
     Paint {
-        /// The crop.
         painting: Box<Painting>,
-        /// Observes and cancels the painting.
         control: PaintControl,
-        /// Sends the result back.
         answer: oneshot::Sender<Result<PaintResult, PaintError>>,
     },
     /// Check whether a picture may be shown.
@@ -62,23 +54,19 @@ pub enum Work {
         rgb: Vec<u8>,
         /// Width and height in pixels.
         size: (u32, u32),
-        /// Sends the result back.
         answer: oneshot::Sender<Result<f32, SessionError>>,
     },
     /// Find the features of a picture, for clicks.
     FindFeatures {
         /// The encoder's input tensor.
         picture: Array4<f32>,
-        /// Sends the result back.
         answer: oneshot::Sender<Result<Features, SessionError>>,
     },
     /// Find the mask of the object at a click.
     FindMask {
-        /// The features of the picture.
         features: Arc<Features>,
         /// The points or the box of the click.
         prompt: Prompt,
-        /// Sends the result back.
         answer: oneshot::Sender<Result<ObjectMask, SessionError>>,
     },
 }
@@ -116,7 +104,6 @@ pub struct PaintControl {
     pub cancel: CancellationToken,
 }
 
-/// A painted crop.
 #[derive(Debug)]
 pub struct PaintResult {
     /// R, G, B of every pixel.
@@ -130,7 +117,6 @@ pub struct PaintResult {
 /// The result of one run of a net.
 #[derive(Debug)]
 pub struct Inference {
-    /// The output for the picture.
     pub output: Output,
     /// How long the input waited for the model.
     pub waited: Duration,

@@ -8,11 +8,8 @@ use crate::session::{PictureNet, Runtime};
 
 /// An opened model, by the kind of work that it does.
 pub enum Opened {
-    /// A net that takes a picture, with one output.
     Net(Box<PictureNet>),
-    /// A painter of crops.
     Painter(Box<dyn Painter>),
-    /// A safety net.
     SafetyChecker(Box<SafetyChecker>),
     /// A model that segments the object at a click.
     SegmentAnything(Box<SegmentAnything>),
@@ -20,7 +17,6 @@ pub enum Opened {
 
 /// An opened model that passed its checks and can replace the serving one.
 pub struct Candidate {
-    /// The model.
     pub opened: Opened,
     /// What opened it, and opens it again.
     pub runtime: Runtime,

@@ -34,7 +34,7 @@ pub struct Residence {
     tenant: Tenant,
     /// The files of the model.
     pub kept: Kept,
-    /// The memory that the model needs, in bytes.
+    /// In bytes.
     needed: u64,
     /// How long the last load took.
     load_time: Duration,
@@ -48,7 +48,6 @@ pub struct Residence {
 pub enum NotLoaded {
     /// No caller waits for it anymore.
     Abandoned,
-    /// Why it could not be loaded.
     Failed(SessionError),
 }
 

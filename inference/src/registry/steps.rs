@@ -96,7 +96,6 @@ pub enum CheckMode {
     WithoutRuns,
 }
 
-/// The result of one step.
 pub struct Outcome<T> {
     /// The finding of the step, in a few words; reported only without `reasons`.
     pub finding: String,
@@ -107,7 +106,6 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// The step passed.
     pub fn passed(finding: String, value: T) -> Self {
         Self { finding, reasons: Vec::new(), value: Some(value) }
     }
@@ -126,9 +124,7 @@ impl<T> Outcome<T> {
 /// A report about a finished step. A step with several reasons to refuse the model is reported once per reason.
 #[derive(Clone, Debug)]
 pub struct StepReport {
-    /// The step.
     pub step: LoadStep,
-    /// The duration of the step.
     pub took: Duration,
     /// The finding of the step, in a few words, or why the model is refused, in one sentence.
     pub outcome: Result<String, String>,
@@ -137,8 +133,7 @@ pub struct StepReport {
 /// Why a model is refused.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// The failed step.
     pub step: LoadStep,
-    /// The reason, in one sentence.
+    /// One sentence.
     pub reason: String,
 }

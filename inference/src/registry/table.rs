@@ -31,7 +31,6 @@ impl Slot {
         Self { name: name.to_owned(), model: OnceCell::new() }
     }
 
-    /// Returns a slot that holds a loaded model.
     pub fn loaded(name: &str, model: &ModelHandle) -> Self {
         Self { name: name.to_owned(), model: OnceCell::from(model.clone()) }
     }

@@ -13,10 +13,8 @@ use super::device;
 use super::kept::{Keeping, KeptShapes, on_device, on_host};
 use crate::device::Device;
 
-/// A tensor and the input that it is for.
 pub type NamedTensor = (String, DynTensor);
 
-/// The inputs of several runs.
 #[derive(Debug)]
 pub struct HeldInputs {
     /// Unique among all inputs of the same net.
@@ -28,7 +26,6 @@ pub struct HeldInputs {
 }
 
 impl HeldInputs {
-    /// Returns all tensors.
     pub fn tensors(&self) -> impl Iterator<Item = &NamedTensor> {
         self.fixed.iter().chain(&self.changing)
     }

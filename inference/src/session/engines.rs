@@ -11,12 +11,9 @@ use ort::session::Session as OrtSession;
 use super::error::{SessionError, classify};
 use crate::device::Device;
 
-/// How engines are built.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// What builds them.
     pub builder: EngineBuilder,
-    /// The folder where they are kept.
     pub folder: PathBuf,
     /// Whether a model serves without its engine until that is built and compared. Otherwise opening a net waits for its
     /// engine.
@@ -69,7 +66,6 @@ impl EngineBuilder {
         }
     }
 
-    /// Returns the device that it builds engines for.
     pub const fn device(self) -> Device {
         match self {
             Self::Trt | Self::Rtx => Device::Cuda,

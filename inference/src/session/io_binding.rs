@@ -61,7 +61,6 @@ impl ShapeBindings {
         self.kept.len()
     }
 
-    /// Returns the options of an unbound run.
     pub fn unbound_options(&self) -> ort::Result<RunOptions> {
         self.kept.unbound_options()
     }

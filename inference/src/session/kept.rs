@@ -28,7 +28,6 @@ const NO_GRAPH: i32 = -1;
 /// The bindings and tensors that a session keeps on the device between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// Nothing.
     Nothing,
     /// The input and output tensors of each shape.
     Tensors,

@@ -9,14 +9,12 @@ use crate::tensor::Returns;
 /// How the outputs of a net are read.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputReader {
-    /// The kind of output that the net returns.
     pub returns: Returns,
     /// The value of white that the net computes.
     pub white: f32,
 }
 
 impl OutputReader {
-    /// Returns the names of the outputs to read.
     pub const fn names(self) -> &'static [&'static str] {
         match self.returns {
             Returns::Map => &[RESULT],

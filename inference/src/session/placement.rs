@@ -20,7 +20,6 @@ pub struct Placement {
     copies: usize,
 }
 
-/// An event of a profile.
 #[derive(Deserialize)]
 struct Event {
     name: String,

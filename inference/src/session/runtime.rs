@@ -86,7 +86,6 @@ impl Runtime {
         self.engines.as_ref()
     }
 
-    /// Returns whether [`Self::open_net`] opens engines.
     pub const fn opens_engines(&self) -> bool {
         self.opens_engines
     }
@@ -97,7 +96,6 @@ impl Runtime {
         Self { opens_engines: opens_engines && self.engines.is_some(), ..self.clone() }
     }
 
-    /// Returns the memory that the models on this runtime share.
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -107,7 +105,6 @@ impl Runtime {
         self.settings.memory.probe.read(self.device, reading)
     }
 
-    /// Returns the runs in progress on this runtime.
     pub const fn runs(&self) -> &Runs {
         &self.runs
     }
@@ -152,7 +149,6 @@ impl Runtime {
         self.settings.passed_checks.as_deref()
     }
 
-    /// Returns the path of the ONNX Runtime library.
     pub fn library(&self) -> &Path {
         &self.settings.library
     }
@@ -162,7 +158,6 @@ impl Runtime {
         format!("{} {} {:?}", self.device, self.settings.intra_threads, self.settings.gpu)
     }
 
-    /// Returns the faults to inject in tests.
     pub const fn faults(&self) -> RunFaults {
         self.settings.faults
     }
@@ -183,7 +178,6 @@ impl Runtime {
             .collect()
     }
 
-    /// Returns the device of every session of this runtime.
     pub const fn device(&self) -> Device {
         self.device
     }
@@ -420,7 +414,6 @@ fn environment(library: &Path) -> Result<ort::environment::Environment, SessionE
     Ok(environment)
 }
 
-/// Returns the limit for the memory of all models.
 fn memory_limit(settings: &RuntimeSettings, device: Device) -> Option<u64> {
     let MemorySettings { limit_bytes, probe } = &settings.memory;
     if limit_bytes.is_some() || device == Device::Cpu {

@@ -19,28 +19,23 @@ pub enum DevicePolicy {
     Cuda,
 }
 
-/// The settings of a [`Runtime`](super::Runtime).
 #[derive(Clone, Debug)]
 pub struct RuntimeSettings {
     /// The path of the ONNX Runtime library, for example `libonnxruntime.so.1.31.1`.
     pub library: PathBuf,
-    /// The device to use.
     pub device: DevicePolicy,
     /// CPU threads per session; on a GPU, at most 8 of them.
     pub intra_threads: usize,
-    /// Settings that only apply to a GPU.
     pub gpu: GpuSettings,
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
     /// Maximum memory of one run of an upscaler, a tile or a batch of tiles, in bytes. `None` means 1 GiB on a CPU, and
     /// 4 GiB or an eighth of the memory of all models on a GPU, whichever is more, and at most half of it.
     pub tile_memory_bytes: Option<u64>,
-    /// The memory of all loaded models.
     pub memory: MemorySettings,
     /// A folder that records which models have passed the checks that run them, for short processes: a model with a
     /// record is loaded without them. `None` runs every model before it serves.
     pub passed_checks: Option<PathBuf>,
-    /// Faults to inject in tests.
     pub faults: RunFaults,
 }
 
@@ -107,6 +102,5 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// No batching.
     pub const NONE: Self = Self { max_inputs: Some(1), wait: Duration::ZERO };
 }

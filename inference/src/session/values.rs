@@ -20,7 +20,6 @@ pub fn input_value(
     })
 }
 
-/// Returns the values of an output.
 pub fn read_output<T: TensorValueTypeMarker + ?Sized>(
     output: &Value<T>,
     name: &str,

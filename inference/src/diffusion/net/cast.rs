@@ -7,30 +7,23 @@ use ort::value::{
     DynTensor, PrimitiveTensorElementType, TensorElementType, TensorValueTypeMarker, Value,
 };
 
-/// A tensor's element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// 32-bit floats.
     F32,
-    /// 16-bit floats.
     F16,
     /// 16-bit floats with the exponents of 32-bit ones.
     Bf16,
-    /// 64-bit integers.
     I64,
-    /// 32-bit integers.
     I32,
     /// A type that no pipeline uses, by its ONNX name.
     Other(String),
 }
 
 impl Element {
-    /// Returns whether this is a floating-point type.
     pub const fn is_float(&self) -> bool {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
-    /// Returns whether this is an integer type.
     pub const fn is_integer(&self) -> bool {
         matches!(self, Self::I64 | Self::I32)
     }
@@ -41,12 +34,10 @@ impl Element {
 pub enum Input<'a> {
     /// Floats. For an integer port they are truncated toward zero, as optimum does with timesteps.
     Floats(ArrayViewD<'a, f32>),
-    /// Integers.
     Integers(ArrayViewD<'a, i64>),
 }
 
 impl Input<'_> {
-    /// Returns the size of each axis.
     pub fn shape(&self) -> &[usize] {
         match self {
             Self::Floats(floats) => floats.shape(),
@@ -55,7 +46,6 @@ impl Input<'_> {
     }
 }
 
-/// Returns the values of an output.
 pub fn read<T: TensorValueTypeMarker + ?Sized>(
     output: &Value<T>,
     element: &Element,
@@ -111,7 +101,6 @@ fn put<A: Copy, T: PrimitiveTensorElementType>(
     Ok(())
 }
 
-/// Returns an element type as ONNX Runtime names it.
 pub fn onnx_type(element: &Element) -> ort::Result<TensorElementType> {
     Ok(match element {
         Element::F32 => TensorElementType::Float32,

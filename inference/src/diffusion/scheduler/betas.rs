@@ -5,7 +5,6 @@ use std::f64::consts::FRAC_PI_2;
 /// How betas grow with the timestep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Linearly.
     Linear,
     /// Their square roots grow linearly, as in Stable Diffusion's training.
     ScaledLinear,
@@ -14,7 +13,6 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Every schedule.
     pub const ALL: [Self; 3] = [Self::Linear, Self::ScaledLinear, Self::SquaredCosine];
 
     /// Returns diffusers' name.

@@ -3,7 +3,6 @@
 use super::{betas, spacing};
 use crate::diffusion::scheduler_config::{ConfigError, FinalSigma, SchedulerConfig, Spacing};
 
-/// The steps of a run.
 #[derive(Clone, Debug)]
 pub(super) struct SolverSteps {
     /// The timesteps, whole numbers.
@@ -19,7 +18,6 @@ pub(super) struct Spread {
     pub(super) karras: bool,
     /// Whether the timesteps of such sigmas are rounded; otherwise they are truncated.
     pub(super) round_timesteps: bool,
-    /// The sigma after the last step.
     pub(super) last: FinalSigma,
     /// Timesteps with a half log-SNR below this are skipped.
     pub(super) lambda_min_clipped: f64,

@@ -7,7 +7,6 @@ use super::name::SchedulerName;
 /// Settings that are not supported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The class is not implemented.
     #[error("the class {0} is not implemented")]
     Class(String),
     /// The class is not implemented, but another one can take its place.
@@ -25,21 +24,17 @@ pub enum ConfigError {
     /// A field has an unsupported value.
     #[error("`{field}` is {value}: {reason}")]
     Refused {
-        /// The field.
         field: String,
-        /// Its value, as JSON.
+        /// As JSON.
         value: String,
-        /// The reason.
         reason: String,
     },
     /// A field has a value of the wrong type.
     #[error("`{field}` is {value}, but must be {expected}")]
     Malformed {
-        /// The field.
         field: String,
-        /// Its value, as JSON.
+        /// As JSON.
         value: String,
-        /// The expected type.
         expected: &'static str,
     },
     /// The settings have no schedule with this number of steps.

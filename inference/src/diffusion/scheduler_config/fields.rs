@@ -81,7 +81,6 @@ impl<'a> Fields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// Returns whether the file has a field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }

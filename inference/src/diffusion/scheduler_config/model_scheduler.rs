@@ -14,7 +14,6 @@ use crate::diffusion::json;
 /// A model's scheduler. Its text names the class that runs, and the class that it replaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelScheduler {
-    /// The settings.
     pub config: SchedulerConfig,
     /// The class in the model's `scheduler_config.json`.
     pub shipped_class: String,

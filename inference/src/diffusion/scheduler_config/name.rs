@@ -7,7 +7,6 @@ use serde::Deserialize;
 /// A scheduler, as `sampling.scheduler` in `model.toml` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum SchedulerName {
-    /// DDIM.
     #[serde(rename = "ddim")]
     Ddim,
     /// DPM-Solver++, multistep: DPM-Solver++ 2M if it is of second order.

@@ -2,7 +2,6 @@
 
 use super::name::SchedulerName;
 
-/// What the net predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prediction {
     /// The noise.
@@ -36,7 +35,6 @@ pub enum FinalSigma {
 /// How a second-order step of DPM-Solver++ weights the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// At the midpoint.
     Midpoint,
     /// As in Heun's method.
     Heun,
@@ -54,7 +52,6 @@ pub enum StepFunction {
 /// A scheduler class, with its specific settings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Solver {
-    /// DDIM.
     Ddim {
         /// Whether the step below timestep 0 ends without noise.
         set_alpha_to_one: bool,
@@ -63,7 +60,6 @@ pub enum Solver {
     DpmMultistep {
         /// The order, 1 or 2.
         order: usize,
-        /// How second-order steps are corrected.
         correction: Correction,
         /// Whether the last step is first-order in runs of fewer than 15 steps.
         lower_order_final: bool,
@@ -73,16 +69,13 @@ pub enum Solver {
         karras: bool,
         /// Whether the timesteps of such sigmas are rounded; with cosine betas they are truncated.
         round_timesteps: bool,
-        /// The sigma after the last step.
         last: FinalSigma,
         /// Timesteps with a half log-SNR below this are skipped.
         lambda_min_clipped: f64,
     },
-    /// Euler's method.
     Euler {
         /// `Some` if sigmas are spread as in Karras et al., with the smallest and largest sigma if the file gives them.
         karras: Option<(Option<f64>, Option<f64>)>,
-        /// The sigma after the last step.
         last: FinalSigma,
     },
     /// Euler's method with fresh noise in each step.
@@ -103,13 +96,11 @@ pub enum Solver {
     UniPc {
         /// Maximum order of a step, 1 to 3.
         order: usize,
-        /// The function B(h).
         function: StepFunction,
         /// Whether the order falls to 1 in the last steps.
         lower_order_final: bool,
         /// Whether sigmas are spread as in Karras et al. (arXiv 2206.00364).
         karras: bool,
-        /// The sigma after the last step.
         last: FinalSigma,
     },
 }

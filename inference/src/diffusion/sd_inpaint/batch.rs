@@ -18,9 +18,7 @@ use crate::diffusion::scheduler::{self, Scheduler};
 
 /// A painting of a batch.
 pub struct BatchItem<'a> {
-    /// What to paint.
     pub request: &'a Request,
-    /// Its noise.
     pub noise: &'a mut dyn NoiseSource,
     /// Called after each of its steps.
     pub on_step: &'a mut StepCallback<'a>,
@@ -31,7 +29,6 @@ pub(super) type Line = ((usize, usize), usize, usize);
 
 /// A painting between two steps.
 pub(super) struct Begun<'a> {
-    /// Its place in the batch.
     pub(super) place: usize,
     pub(super) item: BatchItem<'a>,
     pub(super) first: usize,
@@ -43,7 +40,6 @@ pub(super) struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Returns what guides it.
     pub(super) fn guide(&self) -> Guide<'_> {
         Guide { texts: &self.texts, guidance: self.item.request.guidance, fixed: &self.fixed }
     }

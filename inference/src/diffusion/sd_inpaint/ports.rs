@@ -5,7 +5,6 @@ use ndarray::{Array4, ArrayD, Ix4};
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::net::{Net, Port};
 
-/// Returns the only input of a net.
 pub(super) fn only_input(
     net: &Net,
     what: &str,

@@ -32,7 +32,6 @@ pub(in crate::diffusion) struct EmbeddedTexts {
 }
 
 impl EmbeddedTexts {
-    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         4 * (self.states.len() + self.pooled.as_ref().map_or(0, ArrayD::len))
     }
@@ -43,7 +42,6 @@ pub(super) struct TextEncoders {
     second: Option<SecondEncoder>,
 }
 
-/// The second encoder of SDXL.
 struct SecondEncoder {
     encoder: TextEncoder,
     pooled: Port,
@@ -135,7 +133,6 @@ impl TextEncoders {
         Ok(EmbeddedTexts { states: zeros_first(joined), pooled: more.pooled.map(zeros_first), cut })
     }
 
-    /// Returns how long the encoders have run since they were opened.
     pub(super) fn run_time(&self) -> Duration {
         let second = self.second.as_ref().map(|second| second.encoder.net.run_time());
         self.first.net.run_time() + second.unwrap_or_default()

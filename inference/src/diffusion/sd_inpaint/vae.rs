@@ -10,7 +10,6 @@ use crate::diffusion::net::{Input, Net, Port};
 use crate::diffusion::picture;
 use crate::session::Runtime;
 
-/// The channels of latents.
 pub(super) const LATENT_CHANNELS: usize = 4;
 
 pub(super) struct VaeEncoder {

@@ -31,7 +31,6 @@ impl Archive {
         Ok(Self { path: path.to_owned(), archive })
     }
 
-    /// Reads an array by name.
     pub(super) fn array(&mut self, name: &str) -> Result<ArrayD<f32>, DiffusionError> {
         Ok(self.read(name)?.mapv(|value| value as f32))
     }

@@ -103,7 +103,6 @@ impl Case<'_> {
         Archive::open(&self.reference.folder.join(format!("{}.npz", self.name)))
     }
 
-    /// Compares a run with the recording.
     pub(super) fn compare(&self, run: &Run<'_>) -> Result<CaseReport, DiffusionError> {
         let mut recording = self.recording()?;
         let mut checks = vec![
@@ -123,7 +122,6 @@ impl Case<'_> {
     }
 }
 
-/// The results of a run.
 pub(super) struct Run<'a> {
     /// The latents after each step.
     pub(super) latents: Vec<ArrayD<f32>>,

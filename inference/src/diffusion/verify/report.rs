@@ -22,34 +22,27 @@ pub enum Check {
         difference: f64,
         /// The worst step, from 0.
         step: usize,
-        /// The number of steps.
         steps: usize,
     },
     /// The output of a net, compared like latents.
     Values {
-        /// The difference.
         difference: f64,
     },
-    /// The picture.
     Image {
         /// The largest difference, on a scale of 255.
         difference: u8,
     },
-    /// The timesteps.
     Timesteps {
-        /// Whether they are equal.
         equal: bool,
     },
     /// The sigmas, compared like latents.
     Sigmas {
-        /// The difference.
         difference: f64,
     },
     /// The token ids of texts.
     Tokens {
         /// The number of texts with the recorded ids.
         equal: usize,
-        /// The number of texts.
         total: usize,
     },
     /// The case could not be run or compared.
@@ -91,14 +84,11 @@ impl fmt::Display for Check {
     }
 }
 
-/// The comparisons of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
     /// The case's name in `meta.json`, or the name of the compared file.
     pub name: String,
-    /// The comparisons.
     pub checks: Vec<Check>,
-    /// The tolerance of the comparisons.
     pub tolerance: Tolerance,
 }
 
@@ -108,7 +98,6 @@ impl CaseReport {
         Self { name: name.to_owned(), checks, tolerance: Tolerance::default() }
     }
 
-    /// Returns whether every check passed.
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.passed(self.tolerance))
     }

@@ -31,7 +31,6 @@ pub enum Others {
     NoFloats,
 }
 
-/// An operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Operator {
     pub arithmetic: Arithmetic,

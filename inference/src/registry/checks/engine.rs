@@ -21,7 +21,6 @@ type Pair = (Array4<u8>, Array4<f32>);
 /// Inputs with the outputs of the net that serves.
 pub struct Reference {
     inputs: [Array4<u8>; 2],
-    /// The values of the outputs.
     outputs: [Array4<f32>; 2],
 }
 

@@ -28,7 +28,6 @@ pub fn open(
     runtime.open_net(model, extra, &task.tensors(), &shapes)
 }
 
-/// Runs a net on pictures.
 pub fn run(net: &mut PictureNet, input: &Array4<u8>) -> Result<Output, String> {
     net.run(input).map_err(|error| error.to_string())
 }
@@ -118,7 +117,6 @@ pub fn side_in_one_tile(upscale: &Upscale, side: u32) -> u32 {
     upscale.fixed_region(upscale.tiling.padding).map_or(side, |most| most.min(side))
 }
 
-/// The region of the whole picture.
 pub fn whole_of(picture: &Picture) -> Region {
     Region { x: 0..picture.width, y: 0..picture.height }
 }

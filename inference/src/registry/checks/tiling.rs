@@ -9,7 +9,7 @@ use crate::manifest::{Element, Precision, Upscale};
 use crate::registry::steps::Outcome;
 use crate::session::PictureNet;
 
-/// The side of the test picture. It is odd, as in real pictures.
+/// Odd, like the sides of many real pictures.
 const PICTURE_SIDE: u32 = 33;
 
 /// Compares two tiles with the whole picture: the top left one, with neighbors at the right and below, and the bottom
