@@ -31,7 +31,6 @@ impl Stage {
         made
     }
 
-    /// Returns the medians.
     fn medians(&self) -> (f64, f64) {
         let median = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);

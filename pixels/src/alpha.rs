@@ -45,9 +45,7 @@ pub enum Inside {
 /// How to read a segmentation map.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// How to bring its values into 0..=1.
     pub range: MapRange,
-    /// The channel of the subject.
     pub channel: usize,
 }
 

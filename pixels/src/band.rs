@@ -93,7 +93,6 @@ fn mixed(old: u8, new: u8, weight: f32) -> u8 {
     ((new - old).mul_add(weight, old) + 0.5) as u8
 }
 
-/// A tile of a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BandTile {
     /// The part of the picture that the tile covers, overlap included.

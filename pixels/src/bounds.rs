@@ -34,7 +34,6 @@ impl Bounds {
         })
     }
 
-    /// Returns the length of the longer side.
     pub fn longer_side(&self) -> u32 {
         self.width.max(self.height)
     }

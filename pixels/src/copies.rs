@@ -8,7 +8,6 @@ use crate::preview::Preview;
 use crate::thumbnail::Thumbnail;
 use crate::{Picture, PixelError, icc};
 
-/// Copies in the making.
 pub enum Copies {
     /// The picture is small enough to be its own preview.
     OfSmall(Thumbnail),
@@ -16,7 +15,6 @@ pub enum Copies {
     OfLarge(Preview),
 }
 
-/// Encoded copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedCopies {
     /// A PNG of at most [`THUMBNAIL_SIDE`](crate::thumbnail::THUMBNAIL_SIDE) pixels per side.

@@ -16,18 +16,14 @@ pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};
 
 use crate::{PixelError, stored};
 
-/// A rendered cutout.
 #[derive(Debug)]
 pub struct CutoutFile {
     /// The file; of a ZIP that is not [packed](Self::pack) yet, the picture without transparency.
     pub bytes: Bytes,
-    /// Its MIME type.
     pub content_type: &'static str,
     /// The alpha channel as a gray PNG, for a ZIP that is not packed yet.
     alpha: Option<Bytes>,
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
     /// The width it would have without [`CutoutOptions::max_pixels`].
     pub full_width: u32,

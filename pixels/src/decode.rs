@@ -32,11 +32,8 @@ use png_rows::Planes;
 /// The reason for refusing a file that inflates.
 const TOO_MUCH: &str = "decoding it takes more memory than its size justifies";
 
-/// A decoded file.
 pub struct Decoded {
-    /// The upright picture.
     pub picture: Picture,
-    /// The file's format.
     pub format: FileFormat,
     /// Whether the file stored its pixels upright.
     pub was_upright: bool,

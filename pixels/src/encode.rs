@@ -16,9 +16,7 @@ use crate::{Picture, PixelError};
 /// An RGBA picture with straight (not premultiplied) alpha, rows from the top without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct Rgba<'a> {
-    /// Width in pixels.
     pub width: u32,
-    /// Height in pixels.
     pub height: u32,
     /// `width * height * 4` bytes.
     pub pixels: &'a [u8],

@@ -17,14 +17,11 @@ pub enum PixelError {
     /// A side of the picture exceeds the limit.
     #[error("the image is {width} × {height} pixels; the limit is {max_dimension} per side")]
     TooLarge {
-        /// The picture's width in pixels.
         width: u32,
-        /// The picture's height in pixels.
         height: u32,
         /// The longest side allowed, in pixels.
         max_dimension: u32,
     },
-    /// The mask was rejected.
     #[error(transparent)]
     Mask(#[from] MaskError),
     /// A model's output has the wrong shape or contains NaN or infinities.

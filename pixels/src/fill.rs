@@ -36,9 +36,7 @@ pub use settings::Settings;
 pub struct Damaged<'a> {
     /// R, G, B of `width * height` pixels, row by row.
     pub rgb: &'a [u8],
-    /// The width in pixels.
     pub width: u32,
-    /// The height in pixels.
     pub height: u32,
     /// One flag per pixel: true where it is to be filled.
     pub hole: &'a [bool],

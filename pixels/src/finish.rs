@@ -35,9 +35,6 @@ const FAINTEST: u8 = 1;
 /// Renders a result from the PNG that a worker stored. If `finish` changes nothing, the PNG is returned as it is.
 /// `original` is the picture that the result was made from, for a [`Finish`] that needs it; it has the result's size.
 /// [`memory_bytes`] says how much memory that takes.
-///
-/// # Errors
-/// See [`FinishError`].
 pub fn render(
     result: &Bytes,
     original: Option<&[u8]>,

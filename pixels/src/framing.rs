@@ -13,7 +13,6 @@ pub enum Framing {
     Letterbox {
         /// R, G, B of the rest.
         color: [u8; 3],
-        /// Where the picture lies.
         align: Align,
     },
 }
@@ -25,7 +24,6 @@ pub enum Align {
     /// In the middle; an odd remainder goes to the right and the bottom.
     #[default]
     Center,
-    /// At the top left.
     TopLeft,
 }
 

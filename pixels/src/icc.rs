@@ -12,7 +12,6 @@ use moxcms::{
 /// compressed one of kilobytes can claim hundreds of megabytes.
 pub(crate) const MAX_PROFILE_BYTES: usize = 1 << 20;
 
-/// Maximum size of a thumbnail's profile, in bytes.
 pub(crate) const MAX_THUMBNAIL_PROFILE_BYTES: usize = 64 << 10;
 
 /// Returns true if a profile is small enough, well-formed and describes samples of this color space. A broken profile

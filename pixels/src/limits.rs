@@ -3,7 +3,7 @@
 /// Maximum size of pictures and masks.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum side, in pixels.
+    /// In pixels.
     pub max_dimension: u32,
 }
 

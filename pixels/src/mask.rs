@@ -38,9 +38,6 @@ impl Mask {
 
     /// Reads a PNG as the mask of a picture of `size` (width, height); see [`Drawing::read`]. A mask of another size
     /// is scaled: a pixel is painted if it touches a painted one, so thin strokes survive.
-    ///
-    /// # Errors
-    /// See [`MaskError`].
     pub fn read(png: &[u8], size: (u32, u32), limits: &Limits) -> Result<Self, MaskError> {
         let on = Drawing::read(png, size, limits)?.scaled(size);
         Self::new(size.0 as usize, size.1 as usize, on)

@@ -29,11 +29,8 @@ pub const RING: usize = 16;
 /// A part of a picture at the size a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crop {
-    /// The part of the picture.
     pub region: Region,
-    /// The crop's width in pixels.
     pub width: u32,
-    /// The crop's height in pixels.
     pub height: u32,
     /// The width and height of the content, at the top left. Mirrored padding fills the rest, so that a model that
     /// needs squares or whole blocks gets them without distortion.

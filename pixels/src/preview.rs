@@ -13,9 +13,9 @@ use crate::span::span;
 use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Picture, PixelError, icc};
 
-/// Maximum side of a preview, in pixels.
+/// Maximum, in pixels.
 pub const PREVIEW_SIDE: u32 = 1600;
-/// The quality of a preview, 1 to 100.
+/// 1 to 100.
 const PREVIEW_QUALITY: u8 = 78;
 /// The quality of a preview's alpha, 1 to 100. Without loss, soft alpha would take twice as long to encode.
 const PREVIEW_ALPHA_QUALITY: u8 = 80;
@@ -40,7 +40,6 @@ fn out_size((width, height): (u32, u32)) -> Option<(u32, u32)> {
     (longest > PREVIEW_SIDE).then(|| (side(width), side(height)))
 }
 
-/// A preview in the making.
 pub struct Preview {
     size: (u32, u32),
     channels: Channels,
@@ -219,7 +218,6 @@ impl Columns {
     }
 }
 
-/// Adds samples.
 struct Add<'a> {
     sums: &'a mut [f32],
     row: &'a [u8],

@@ -156,7 +156,6 @@ fn resize_columns(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {
 struct WeightedRows<'a> {
     rows: &'a [u8],
     weights: &'a [i32],
-    /// Room for a row of sums.
     sums: &'a mut [i32],
     out: &'a mut [u8],
 }

@@ -29,7 +29,6 @@ pub(crate) fn open(png: &[u8]) -> Result<Reader<Cursor<&[u8]>>, DecodingError> {
     decoder.read_info()
 }
 
-/// Reads the pixels.
 pub(crate) fn read(mut reader: Reader<Cursor<&[u8]>>) -> Result<Stored, DecodingError> {
     let profile = reader.info().icc_profile.as_ref();
     let profile =

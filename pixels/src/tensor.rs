@@ -18,7 +18,6 @@ pub enum Divisor {
 /// Normalizes each channel: `(sample / divide_by - mean) / std`, with samples 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normalization {
-    /// The first divisor.
     pub divide_by: Divisor,
     /// The mean of R, G and B after the first division.
     pub mean: [f32; 3],

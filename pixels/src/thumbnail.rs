@@ -10,7 +10,7 @@ use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;
 use crate::resize::convolve_samples;
 use crate::{Picture, PixelError};
 
-/// Maximum side of a thumbnail, in pixels.
+/// Maximum, in pixels.
 pub const THUMBNAIL_SIDE: u32 = 512;
 
 /// A thumbnail in the making. Averages blocks of pixels, colors weighted by alpha, down to about twice the size of a
@@ -78,7 +78,6 @@ impl Thumbnail {
         self.rows_in_block = 0;
     }
 
-    /// Makes a thumbnail of a whole picture.
     pub fn of(picture: &Picture) -> Self {
         let channels = Channels::of(picture.gray, picture.alpha.is_some());
         let mut thumbnail = Self::new((picture.width, picture.height), channels);

@@ -30,12 +30,10 @@ pub struct Region {
 }
 
 impl Region {
-    /// Returns the number of columns.
     pub const fn width(&self) -> u32 {
         self.x.end - self.x.start
     }
 
-    /// Returns the number of rows.
     pub const fn height(&self) -> u32 {
         self.y.end - self.y.start
     }
@@ -50,7 +48,6 @@ pub struct PaddedTile {
     pub height: usize,
     /// R, G, B of every pixel; transparent pixels have the color of the nearest visible ones.
     pub rgb: Vec<u8>,
-    /// The tile's alpha.
     pub alpha: Alpha,
 }
 
@@ -60,12 +57,7 @@ pub enum TileSize {
     /// As large as the region needs, up to the next multiple of this.
     MultipleOf(u32),
     /// Exactly this size; a region that needs more does not fit.
-    Exactly {
-        /// The width.
-        width: u32,
-        /// The height.
-        height: u32,
-    },
+    Exactly { width: u32, height: u32 },
     /// A square with the smallest side of [`halves`] that the region fits into.
     Halving {
         /// The longest side.

@@ -26,7 +26,6 @@ const THUMBNAIL_QUALITY: u8 = 82;
 /// An uploaded picture, ready for storage.
 #[derive(Debug)]
 pub struct Upload {
-    /// The file to store.
     pub bytes: Bytes,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: &'static str,

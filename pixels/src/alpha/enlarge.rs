@@ -46,7 +46,6 @@ impl Side {
         self.firsts.len()
     }
 
-    /// Resizes a row of cells.
     fn resize(&self, cells: &[f32], out: &mut [f32]) {
         if self.reach == 2 {
             let pixels = out.iter_mut().zip(&self.firsts).zip(self.weights.as_chunks::<2>().0);
@@ -92,7 +91,6 @@ pub(super) fn enlarge(map: &[f32], columns: &Side, rows: &Side) -> Vec<u8> {
 struct WeightedLines<'a> {
     lines: &'a [f32],
     weights: &'a [f32],
-    /// Room for a line.
     sums: &'a mut [f32],
     out: &'a mut [u8],
 }

@@ -2,7 +2,6 @@
 
 use super::colors::Color;
 
-/// How to render a cutout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CutoutOptions {
     /// Crops to the subject plus these margins; `None` keeps the canvas.
@@ -15,22 +14,16 @@ pub struct CutoutOptions {
     pub max_pixels: Option<u32>,
     /// The color behind the subject; `None` keeps the transparency.
     pub background: Option<Color>,
-    /// Which channels to deliver.
     pub channels: Channels,
-    /// The file format.
     pub format: Format,
 }
 
 /// The margins around a cropped subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
-    /// The margin above.
     pub top: Length,
-    /// The margin on the right.
     pub right: Length,
-    /// The margin below.
     pub bottom: Length,
-    /// The margin on the left.
     pub left: Length,
 }
 
@@ -55,7 +48,6 @@ impl Length {
 /// The subject's place on the canvas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Position {
-    /// At its original place.
     Original,
     /// From (0, 0), top left, to (1, 1), bottom right.
     At {
@@ -66,7 +58,6 @@ pub enum Position {
     },
 }
 
-/// Which channels of a cutout to deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
     /// Color and alpha.
@@ -75,12 +66,10 @@ pub enum Channels {
     Alpha,
 }
 
-/// The file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// PNG if any pixel is transparent, otherwise JPEG.
     Auto,
-    /// PNG.
     Png,
     /// JPEG on the background color, or on white.
     Jpeg,

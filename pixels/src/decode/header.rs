@@ -24,14 +24,10 @@ const MOST_PNG_CHUNKS: usize = 1 << 16;
 /// Maximum number of chunks in a WebP, whose decoder takes longer for each chunk.
 const MOST_WEBP_CHUNKS: usize = 1 << 14;
 
-/// A file format that can be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// PNG.
     Png,
-    /// JPEG.
     Jpeg,
-    /// WebP.
     WebP,
 }
 
@@ -59,7 +55,6 @@ impl FileFormat {
 /// The facts that a file states about its picture before the first pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
-    /// The file's format.
     pub format: FileFormat,
     /// Width in pixels, as stored.
     pub width: u32,

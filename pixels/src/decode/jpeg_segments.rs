@@ -100,7 +100,6 @@ impl<'a> JpegSegments<'a> {
         }
     }
 
-    /// Returns whether the samples are gray.
     pub const fn is_gray(&self) -> bool {
         self.components.len() == 1
     }

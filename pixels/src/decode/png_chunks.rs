@@ -1,10 +1,7 @@
 //! The chunks of a PNG (PNG 3, 5.3).
 
-/// A chunk.
 pub(crate) struct Chunk<'a> {
-    /// The type.
     pub name: &'a [u8; 4],
-    /// The contents.
     pub data: &'a [u8],
     /// Length, type, contents, and checksum.
     pub whole: &'a [u8],
@@ -23,7 +20,6 @@ pub(crate) fn chunks(png: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     })
 }
 
-/// Returns the chunks before the pixels.
 pub(crate) fn chunks_before_pixels(png: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     chunks(png).take_while(|chunk| chunk.name != b"IDAT")
 }

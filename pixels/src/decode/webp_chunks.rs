@@ -1,8 +1,6 @@
 //! The chunks of a WebP (RFC 9649, 2.3).
 
-/// A chunk.
 pub(super) struct Chunk<'a> {
-    /// The type.
     pub name: [u8; 4],
     /// The file from the contents on.
     pub rest: &'a [u8],

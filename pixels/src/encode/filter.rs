@@ -76,7 +76,6 @@ fn sums(window: Window<'_>) -> [u64; KINDS] {
     sums
 }
 
-/// Filters the bytes of a window.
 fn filter(window: Window<'_>, kind: usize, out: &mut [u8]) {
     let (done, rest) = filter_vectors(window, kind, out);
     for (at, out) in out[done..].iter_mut().enumerate() {

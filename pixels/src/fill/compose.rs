@@ -33,7 +33,6 @@ impl Scene<'_> {
         (self.pixels[to] == Pixel::Known).then_some(to)
     }
 
-    /// Returns R, G and B of a pixel.
     pub fn color(&self, at: usize) -> [f32; 3] {
         let rgb = &self.rgb[at * 3..at * 3 + 3];
         [f32::from(rgb[0]), f32::from(rgb[1]), f32::from(rgb[2])]

@@ -1,24 +1,13 @@
 //! The errors of a fill, and the check for cancellation.
 
-/// Why a hole was not filled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FillError {
     /// `rgb` does not have three bytes per pixel, or `hole` one flag per pixel.
     #[error("{rgb} bytes and {hole} flags do not match a picture of {width} × {height} pixels")]
-    SizeMismatch {
-        /// The picture's width in pixels.
-        width: u32,
-        /// The picture's height in pixels.
-        height: u32,
-        /// The length of `rgb`.
-        rgb: usize,
-        /// The length of `hole`.
-        hole: usize,
-    },
+    SizeMismatch { width: u32, height: u32, rgb: usize, hole: usize },
     /// The hole covers the whole picture.
     #[error("the hole covers the whole picture; there is nothing to fill it from")]
     NothingToCopy,
-    /// The caller canceled the fill.
     #[error("canceled")]
     Canceled,
 }

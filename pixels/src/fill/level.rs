@@ -28,7 +28,6 @@ pub enum Pixel {
     Synthesized,
     /// A transparent pixel, whose color continues the visible ones: can be compared but not copied.
     Invented,
-    /// A pixel to fill.
     Hole,
 }
 

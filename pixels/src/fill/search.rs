@@ -47,7 +47,6 @@ pub struct Field {
     pub side: usize,
     /// The patches that overlap the hole.
     pub targets: Vec<u32>,
-    /// The match of each target.
     pub matches: Vec<Match>,
     /// The index in `targets` of the patch at each pixel, or [`NONE`].
     pub index: Vec<u32>,
@@ -98,7 +97,6 @@ impl Field {
         })
     }
 
-    /// Returns the patches that can be copied.
     pub fn sources(&self) -> &[u32] {
         &self.sources
     }

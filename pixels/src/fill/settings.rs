@@ -1,6 +1,5 @@
 //! The settings of a fill.
 
-/// The settings of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The seed of the random search: equal seeds give equal bytes.

@@ -45,7 +45,6 @@ impl Canvas {
         }
     }
 
-    /// Returns the number of pixels.
     pub fn pixels(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }

@@ -6,7 +6,6 @@ use crate::PixelError;
 /// without its period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
-    /// The touch-up was rejected.
     #[error("The field touchUp cannot be used: {0}")]
     TouchUp(#[from] TouchUpError),
     /// The background picture was rejected.
@@ -20,9 +19,7 @@ pub enum FinishError {
         "The crop would be {width} × {height} pixels; the limit is {limit} pixels. Choose a smaller margin or another aspect ratio"
     )]
     TooManyPixels {
-        /// The width of the crop in pixels.
         width: u64,
-        /// The height of the crop in pixels.
         height: u64,
         /// Maximum number of pixels.
         limit: u64,
@@ -32,11 +29,9 @@ pub enum FinishError {
         "The picture would be {width} × {height} pixels; this format holds at most {max_side} per side. Choose PNG"
     )]
     TooLong {
-        /// The width of the picture in pixels.
         width: u32,
-        /// The height of the picture in pixels.
         height: u32,
-        /// Maximum side of the format, in pixels.
+        /// In pixels.
         max_side: u32,
     },
     /// The result or the original cannot be read, or an encoder failed.
@@ -44,7 +39,6 @@ pub enum FinishError {
     Failed(#[from] PixelError),
 }
 
-/// Why a touch-up was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TouchUpError {
     /// The file does not start like a PNG.

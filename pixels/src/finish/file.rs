@@ -11,12 +11,9 @@ use crate::{PixelError, encode, icc};
 const MAX_JPEG_SIDE: u32 = 65_535;
 const WHITE: [u8; 4] = [u8::MAX; 4];
 
-/// A finished result.
 #[derive(Clone, Debug)]
 pub struct FinishedFile {
-    /// The file.
     pub bytes: Bytes,
-    /// Its MIME type.
     pub content_type: &'static str,
 }
 
@@ -25,7 +22,6 @@ pub struct FinishedFile {
 pub struct Quality(u8);
 
 impl Quality {
-    /// The best quality.
     pub const BEST: Self = Self(100);
 
     /// Returns `None` if `quality` is not a whole number from 1 to 100.
@@ -38,7 +34,6 @@ impl Quality {
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// PNG.
     Png,
     /// JPEG; transparent pixels become white.
     Jpeg(Quality),

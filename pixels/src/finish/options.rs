@@ -8,7 +8,6 @@ use super::gradient::Gradient;
 /// Maximum number of pixels of a finished result, unless the result itself has more.
 pub const MAX_PIXELS: u64 = 36_000_000;
 
-/// How to finish a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finish {
     /// A gray PNG of the result's size. 128 leaves a pixel as it is, 0 erases it, 255 restores the original picture;
@@ -20,16 +19,13 @@ pub struct Finish {
     pub shadow: Option<Shadow>,
     /// Crops to the subject; `None` keeps the size of the result.
     pub crop: Option<Crop>,
-    /// The file format.
     pub output: Output,
 }
 
-/// The background behind the subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Background {
     /// A color: R, G, B.
     Color([u8; 3]),
-    /// A linear gradient.
     Gradient(Gradient),
     /// The original picture, blurred. Beyond its border, it is mirrored.
     Blur {

@@ -17,7 +17,6 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Adds a color with a weight.
     pub fn add(&mut self, rgb: [f32; 3], weight: f32) {
         for (sum, value) in self.rgb.iter_mut().zip(rgb) {
             *sum += value * weight;
@@ -31,7 +30,6 @@ impl Sample {
     }
 }
 
-/// One level of a pyramid.
 pub struct Level {
     columns: usize,
     rows: usize,

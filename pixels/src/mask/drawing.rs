@@ -24,9 +24,6 @@ impl Drawing {
     /// Reads the mask of a picture of `size` (width, height). If any pixel of the PNG is translucent, as when drawn on
     /// a transparent canvas, alpha is the mask; otherwise brightness is. The drawing may be larger or smaller than the
     /// picture but must have its aspect ratio, up to rounding to whole pixels.
-    ///
-    /// # Errors
-    /// See [`MaskError`].
     pub fn read(png: &[u8], size: (u32, u32), limits: &Limits) -> Result<Self, MaskError> {
         let mut decoder = Decoder::new_with_limits(
             std::io::Cursor::new(png),

@@ -63,9 +63,7 @@ fn is_much_smaller(part: &Region, whole: &Region) -> bool {
 
 /// The part of a mask in a square of the grid.
 struct Cell {
-    /// The bounding box of its pixels.
     bounds: Box,
-    /// The number of its pixels.
     pixels: u64,
 }
 

@@ -12,7 +12,6 @@ use super::taps::{FRACTION_BITS, HALF, Taps};
 
 /// The bits of the fine part, which must be positive in 16 bits.
 const FINE_BITS: u32 = 15;
-/// Pixels in a block.
 const BLOCK: usize = 8;
 
 /// Byte positions of two pixels in a lane of 16 bytes, interleaved: R, R, G, G, B, B, each widened to 16 bits by a zero.

@@ -8,7 +8,6 @@ pub(super) const HALF: i32 = 1 << (FRACTION_BITS - 1);
 
 /// The weights of the input samples that an output sample depends on.
 pub(super) struct Taps {
-    /// The first of them.
     pub first: usize,
     /// Their weights, in units of `2^-FRACTION_BITS`.
     pub weights: Vec<i32>,

@@ -19,7 +19,6 @@ impl Prior {
         Self { width: width as usize, values: vec![0; width as usize * height as usize] }
     }
 
-    /// Adds a subject.
     pub fn add(&mut self, subject: &Subject) {
         let Region { left, top, width, .. } = subject.region;
         for (y, row) in subject.values.chunks_exact(width as usize).enumerate() {

@@ -3,22 +3,16 @@
 /// A pixel: its column and row, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The column.
     pub x: u32,
-    /// The row.
     pub y: u32,
 }
 
 /// A rectangle of whole pixels, at least one wide and high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The first column.
     pub left: u32,
-    /// The first row.
     pub top: u32,
-    /// The number of columns.
     pub width: u32,
-    /// The number of rows.
     pub height: u32,
 }
 
@@ -53,7 +47,6 @@ impl Region {
         }
     }
 
-    /// Returns whether the region contains a pixel.
     pub const fn contains(&self, at: Point) -> bool {
         at.x >= self.left
             && at.y >= self.top
@@ -61,7 +54,6 @@ impl Region {
             && at.y - self.top < self.height
     }
 
-    /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }

@@ -74,12 +74,10 @@ impl Scene {
         width as u64 * height as u64 * 5 + (MAX_SIDE as u64 * MAX_SIDE as u64) * 32
     }
 
-    /// Returns the width and height of the picture.
     pub const fn size(&self) -> (u32, u32) {
         (self.full.width as u32, self.full.height as u32)
     }
 
-    /// Returns the width and height of the reduced copy.
     pub fn reduced_size(&self) -> (u32, u32) {
         let reduced = self.reduced();
         (reduced.width as u32, reduced.height as u32)

@@ -15,7 +15,6 @@ const SMALLEST_PART: f32 = 0.02;
 /// How probably each pixel of a region belongs to a subject.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// The region.
     pub region: Region,
     /// One value per pixel of the region, rows from the top: 0 is certainly not, 255 certainly.
     pub values: Vec<u8>,

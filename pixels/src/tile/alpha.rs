@@ -11,7 +11,6 @@ const NEUTRAL_GRAY: u8 = 128;
 /// returns for white is not always white.
 const CERTAIN_RADIUS: usize = 2;
 
-/// The alpha of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alpha {
     /// Every pixel is opaque.
