@@ -4,6 +4,7 @@ pub mod base64_file;
 pub mod body;
 pub mod caller;
 pub mod form_data;
+pub mod json;
 pub mod multipart;
 pub mod object;
 pub mod problem;

@@ -1,10 +1,10 @@
-//! Extractors for preferences, queries, paths and ids.
+//! Extractors for preferences, queries, paths, ids and JSON.
 
 use std::convert::Infallible;
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::extract::{self, FromRequestParts};
+use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use serde::de::DeserializeOwned;
@@ -77,6 +77,20 @@ impl<T: DeserializeOwned + Default + Send, S: Send + Sync> FromRequestParts<S> f
         }
         let path = extract::Path::<T>::from_request_parts(parts, state).await;
         Ok(Self(path.map(|extract::Path(ids)| ids).unwrap_or_default()))
+    }
+}
+
+/// [`extract::Json`], with a problem as its rejection.
+pub struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        match extract::Json::<T>::from_request(request, state).await {
+            Ok(extract::Json(body)) => Ok(Self(body)),
+            Err(error) => Err(ApiError::BadRequest(error.body_text())),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use retouch_core::api_keys::{self, ApiKey};
@@ -12,7 +11,7 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::http::caller::TokenUser;
 use crate::http::problem::Problem;
-use crate::http::request::{Path, id};
+use crate::http::request::{JsonBody, Path, id};
 use crate::state::App;
 use crate::usecases::create_key::create_key;
 
@@ -87,9 +86,8 @@ pub async fn list_keys(
 pub async fn post_key(
     State(app): State<App>,
     TokenUser(user): TokenUser,
-    body: Result<Json<KeyRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<KeyRequest>,
 ) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
-    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let (stored, key) = create_key(&app, user.id, request.name).await?;
     let view = NewKeyView { view: stored.into(), key };
     Ok((StatusCode::CREATED, Json(view)))

@@ -5,7 +5,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
@@ -20,7 +19,7 @@ use uuid::Uuid;
 use crate::error::ApiError;
 use crate::http::caller::{SignedIn, TokenUser};
 use crate::http::problem::Problem;
-use crate::http::request::{Path, Query, id};
+use crate::http::request::{JsonBody, Path, Query, id};
 use crate::state::App;
 use crate::usecases::manage_webhooks::{
     Wish, change_webhook, create_webhook, rotate_secret, send_again, send_test,
@@ -223,9 +222,8 @@ pub async fn list_webhooks(
 pub async fn post_webhook(
     State(app): State<App>,
     TokenUser(user): TokenUser,
-    body: Result<Json<WebhookRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<WebhookRequest>,
 ) -> Result<Response, ApiError> {
-    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let wish = Wish {
         url: Some(request.url),
         description: Some(request.description),
@@ -248,10 +246,10 @@ pub async fn patch_webhook(
     State(app): State<App>,
     TokenUser(user): TokenUser,
     Path(webhook): Path<String>,
-    body: Result<Json<WebhookChange>, JsonRejection>,
+    body: Result<JsonBody<WebhookChange>, ApiError>,
 ) -> Result<Json<WebhookView>, ApiError> {
     let webhook = owned(&app, user.id, &webhook).await?;
-    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let JsonBody(request) = body?;
     let wish = Wish {
         url: request.url,
         description: request.description,

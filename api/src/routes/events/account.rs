@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::{KEEP_ALIVE, MAX_AGE};
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
+use crate::http::json::text;
 use crate::http::problem::Problem;
 use crate::routes::jobs::views::{active_job_views, job_view};
 use crate::routes::views::{AccountView, UserView};
@@ -172,10 +173,6 @@ impl AccountStream {
         }
         Ok(events)
     }
-}
-
-fn text(value: &impl serde::Serialize) -> Result<String, ApiError> {
-    serde_json::to_string(value).map_err(|error| ApiError::Internal(error.into()))
 }
 
 fn event(name: &str, data: &str) -> Event {

@@ -1,7 +1,6 @@
 //! `GET /api/images`: the list of a user's images, whole or in pages.
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -15,6 +14,7 @@ use serde::Deserialize;
 
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
+use crate::http::json;
 use crate::http::problem::Problem;
 use crate::http::request::Query;
 use crate::routes::views::{ImageListView, ImageView};
@@ -152,8 +152,7 @@ fn all(
         }
     });
     let chunks = stream::once(async { Ok(head) }).chain(more);
-    // Compression may poll the stream again after its end.
-    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks.fuse())))
+    Ok(([(header::CONTENT_TYPE, "application/json")], json::body_of(chunks)))
 }
 
 /// Returns the next part of a list, and where the one after it begins; `None` after the end.
@@ -168,10 +167,6 @@ async fn chunk(
     Ok((format!(",{}", items(&images, app)?), Some(listing.sort.place_after(last))))
 }
 
-/// Serializes images, separated by commas.
 fn items(images: &[Image], app: &App) -> Result<String, ApiError> {
-    let items =
-        images.iter().map(|image| serde_json::to_string(&ImageView::new(image, &app.signer)));
-    let items: Result<Vec<_>, _> = items.collect();
-    items.map(|items| items.join(",")).map_err(|error| ApiError::Internal(error.into()))
+    json::items(images.iter().map(|image| ImageView::new(image, &app.signer)))
 }

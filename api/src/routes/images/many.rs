@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
@@ -15,6 +14,7 @@ use uuid::Uuid;
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
 use crate::http::problem::Problem;
+use crate::http::request::JsonBody;
 use crate::state::App;
 use crate::usecases::archive_images::{self, Include};
 use crate::usecases::run_tool::announce_canceled;
@@ -49,9 +49,8 @@ pub struct DeletedView {
 pub async fn delete_images(
     State(app): State<App>,
     SignedIn(user): SignedIn,
-    body: Result<Json<DeletionRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<DeletionRequest>,
 ) -> Result<Json<DeletedView>, ApiError> {
-    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let ids = checked(request.image_ids, MAX_DELETED)?;
     let pool = app.pool.clone();
     let deletion = async move { images::delete_many(&pool, user.id, &ids).await };
@@ -83,9 +82,8 @@ pub struct ArchiveRequest {
 pub async fn download_images(
     State(app): State<App>,
     SignedIn(user): SignedIn,
-    body: Result<Json<ArchiveRequest>, JsonRejection>,
+    JsonBody(request): JsonBody<ArchiveRequest>,
 ) -> Result<Response, ApiError> {
-    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let ids = checked(request.image_ids, MAX_ARCHIVED)?;
     // All rows are read before the first byte is sent: a slow client must not hold a connection to the database.
     let entries = db::within(archive_images::entries(&app.pool, user.id, &ids, request.include));

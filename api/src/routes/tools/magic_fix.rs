@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{FixMode, ToolName};
@@ -15,7 +14,7 @@ use crate::error::ApiError;
 use crate::http::caller::SignedIn;
 use crate::http::multipart::{MaskUpload, UploadBody, UploadedMask, multipart, uploaded_mask};
 use crate::http::problem::Problem;
-use crate::http::request::{Path, RequestPreferences, id};
+use crate::http::request::{JsonBody, Path, RequestPreferences, id};
 use crate::routes::views::ResultView;
 use crate::state::App;
 use crate::usecases::magic_fix::{FixRequest, fix_offer, magic_fix};
@@ -95,11 +94,9 @@ pub struct MeaningView {
 pub async fn prompt_meaning(
     State(app): State<App>,
     _user: SignedIn,
-    body: Result<Json<PromptView>, JsonRejection>,
+    JsonBody(body): JsonBody<PromptView>,
 ) -> Result<Json<MeaningView>, ApiError> {
-    let Json(PromptView { prompt }) =
-        body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
-    let prompt = Prompt::parse(&prompt)?;
+    let prompt = Prompt::parse(&body.prompt)?;
     let problem = fix_offer(&app).await?.check(&prompt).err();
     Ok(Json(MeaningView { mode: prompt.mode(), problem }))
 }

@@ -1,8 +1,6 @@
 //! `/api/images/{imageId}/select`: click to select.
 
-use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use retouch_core::images;
@@ -11,7 +9,7 @@ use retouch_core::selection::Clicks;
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
 use crate::http::problem::Problem;
-use crate::http::request::{Path, id};
+use crate::http::request::{JsonBody, Path, id};
 use crate::state::App;
 use crate::usecases::select::select;
 
@@ -30,11 +28,11 @@ pub async fn select_in_image(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
-    body: Result<Json<Clicks>, JsonRejection>,
+    body: Result<JsonBody<Clicks>, ApiError>,
 ) -> Result<Response, ApiError> {
     let image = images::owned(&app.pool, user.id, id(&image, "Image")?).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
-    let Json(clicks) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let JsonBody(clicks) = body?;
     let png = select(&app, user.id, image, clicks).await?;
     Ok(([(header::CONTENT_TYPE, "image/png")], png).into_response())
 }

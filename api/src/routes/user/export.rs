@@ -1,11 +1,10 @@
 //! `/api/user/export`: everything stored about the caller, in a document that is written while it is read.
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use futures::StreamExt;
+use futures::stream;
 use retouch_core::credits::LedgerEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,6 +12,7 @@ use uuid::Uuid;
 
 use crate::error::ApiError;
 use crate::http::caller::TokenUser;
+use crate::http::json;
 use crate::http::problem::Problem;
 use crate::routes::checkouts::CheckoutView;
 use crate::routes::keys::KeyView;
@@ -32,13 +32,12 @@ pub async fn export_user(
 ) -> Result<Response, ApiError> {
     let export = Export::begin(&app, user.id).await?;
     let document = Document { app, export, section: None, is_done: false };
-    let pieces = futures::stream::unfold(document, Document::next);
+    let pieces = stream::unfold(document, Document::next);
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"retouch-account.json\""),
     ];
-    // Compression may poll the stream again after its end.
-    Ok((headers, Body::from_stream(pieces.fuse())).into_response())
+    Ok((headers, json::body_of(pieces)).into_response())
 }
 
 /// An export that is being written.
@@ -51,8 +50,7 @@ struct Document {
 }
 
 impl Document {
-    /// Returns the next chunk. An error aborts the response, so that an incomplete export is not mistaken for a
-    /// complete one.
+    /// Returns the next chunk; an error ends the document.
     async fn next(mut self) -> Option<(Result<String, ApiError>, Self)> {
         if self.is_done {
             return None;
@@ -72,23 +70,25 @@ impl Document {
         let signer = &self.app.signer;
         let (section, items) = match page {
             Page::Images(images) => {
-                ("images", to_json(images.iter().map(|image| ImageView::new(image, signer)))?)
+                ("images", json::items(images.iter().map(|image| ImageView::new(image, signer)))?)
             }
-            Page::Results(results) => {
-                ("results", to_json(results.iter().map(|result| ResultView::new(result, signer)))?)
-            }
-            Page::Jobs(jobs) => {
-                ("jobs", to_json(jobs.iter().map(|job| JobView::new(job, None, None, Vec::new())))?)
-            }
+            Page::Results(results) => (
+                "results",
+                json::items(results.iter().map(|result| ResultView::new(result, signer)))?,
+            ),
+            Page::Jobs(jobs) => (
+                "jobs",
+                json::items(jobs.iter().map(|job| JobView::new(job, None, None, Vec::new())))?,
+            ),
             Page::Ledger(entries) => {
-                ("ledger", to_json(entries.into_iter().map(LedgerEntryView::from))?)
+                ("ledger", json::items(entries.into_iter().map(LedgerEntryView::from))?)
             }
             Page::Orders(orders) => {
-                ("checkouts", to_json(orders.into_iter().map(CheckoutView::from))?)
+                ("checkouts", json::items(orders.into_iter().map(CheckoutView::from))?)
             }
-            Page::Keys(keys) => ("keys", to_json(keys.into_iter().map(KeyView::from))?),
+            Page::Keys(keys) => ("keys", json::items(keys.into_iter().map(KeyView::from))?),
             Page::Webhooks(webhooks) => {
-                ("webhooks", to_json(webhooks.into_iter().map(WebhookView::from))?)
+                ("webhooks", json::items(webhooks.into_iter().map(WebhookView::from))?)
             }
         };
         let before = match self.section {
@@ -120,20 +120,10 @@ impl Document {
             reserved: account.reserved,
             created_at: account.created_at,
         };
-        let mut text = json(&Head { exported_at: self.app.clock.now(), user })?;
+        let mut text = json::text(&Head { exported_at: self.app.clock.now(), user })?;
         text.pop();
         Ok(text)
     }
-}
-
-/// Serializes the items of a list, separated by commas.
-fn to_json(items: impl Iterator<Item = impl Serialize>) -> Result<String, ApiError> {
-    let items: Result<Vec<String>, ApiError> = items.map(|item| json(&item)).collect();
-    Ok(items?.join(","))
-}
-
-fn json(value: &impl Serialize) -> Result<String, ApiError> {
-    serde_json::to_string(value).map_err(|error| ApiError::Internal(error.into()))
 }
 
 /// Everything stored about a user.
