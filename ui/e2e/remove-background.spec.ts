@@ -254,6 +254,28 @@ test('on a narrow screen a run scrolls to the results', async ({ page }) => {
   await expect(page.getByRole('button', { name: 'Download' })).toBeInViewport();
 });
 
+test('a picture and its download fit into the window of a laptop', async ({ page }) => {
+  await startSignedIn(page);
+  await openTool(page);
+  const download = page.getByRole('button', { name: 'Download' });
+  const expectDownloadInSight = async () => {
+    for (const [width, height] of [
+      [1366, 650],
+      [1280, 600],
+      [1440, 900],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await expect(download).toBeInViewport({ ratio: 1 });
+    }
+  };
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  await expectDownloadInSight();
+  await runButton(page).click();
+  await expectResults(page, 2);
+  await expectDownloadInSight();
+});
+
 test('a double click starts one run', async ({ page }) => {
   await startSignedIn(page);
   await openTool(page);

@@ -153,7 +153,7 @@ test.describe('pictures whose URLs have expired', () => {
     await expectResults(page, 1);
     // The URL that the page has is refused; the next answer of the API has another one.
     const [refused] = await page
-      .getByRole('img', { name: 'Result 1' })
+      .getByRole('img', { name: 'Result 1', includeHidden: true })
       .evaluateAll((images) => images.map((image) => (image as HTMLImageElement).src));
     await page.route('**/api/files/**', (route) =>
       route.request().url().includes('fresh')
@@ -169,6 +169,9 @@ test.describe('pictures whose URLs have expired', () => {
     await page.getByRole('button', { name: 'Download' }).click();
     await downloading;
     await expect(page.getByText('Failed to download image')).toBeHidden();
-    await expect(page.getByRole('img', { name: 'Result 1' })).not.toHaveAttribute('src', refused ?? '');
+    await expect(page.getByRole('img', { name: 'Result 1', includeHidden: true })).not.toHaveAttribute(
+      'src',
+      refused ?? '',
+    );
   });
 });

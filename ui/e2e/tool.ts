@@ -57,5 +57,7 @@ export async function openAgain(page: Page): Promise<Page> {
 }
 
 export async function expectResults(page: Page, count: number) {
-  await expect(page.getByRole('img', { name: /^Result \d/ })).toHaveCount(count, { timeout: 90_000 });
+  // The strip hides a single result.
+  const results = page.getByRole('img', { name: /^Result \d/, includeHidden: true });
+  await expect(results).toHaveCount(count, { timeout: 90_000 });
 }

@@ -11,7 +11,7 @@ type PageHeaderProps = {
 /** The heading of a page, a sentence and its actions. Also sets the document title. */
 export function PageHeader({ title, status, text, children }: PageHeaderProps) {
   return (
-    <header className="mb-6 flex flex-wrap items-center justify-between gap-4 md:mb-8">
+    <header className="mb-6 flex flex-wrap items-center justify-between gap-4 md:mb-8 low:mb-4">
       <title>{[status, title, 'Retouch'].filter(Boolean).join(' · ')}</title>
       <div className="max-w-2xl">
         <h1 className="text-xl font-bold md:text-2xl">{title}</h1>

@@ -10,6 +10,7 @@ import { upscale } from '@/features/catalog/upscale';
 import { DeleteImageButton } from '@/features/images/delete-image-button';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
+import { ImageSource } from '@/features/images/image-source';
 import { OriginalImage } from '@/features/images/original-image';
 import { ResultSection } from '@/features/results/result-section';
 import { isProblem } from '@/lib/api-client';
@@ -34,12 +35,18 @@ export default function ImageRoute() {
     );
   }
   return (
-    <div className="page py-8 md:py-12">
+    <div className="page py-8 md:py-12 low:py-6">
       <PageHeader title={t('Image')}>
         <DeleteImageButton key={imageId} imageId={imageId} />
       </PageHeader>
       <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
-        {image.data ? <OriginalImage image={image.data} /> : <Skeleton className="h-[60dvh] rounded-lg" />}
+        {image.data ? (
+          <OriginalImage image={image.data}>
+            <ImageSource image={image.data} />
+          </OriginalImage>
+        ) : (
+          <Skeleton className="h-[60dvh] rounded-lg" />
+        )}
         <nav aria-label={t('Tools')} className="grid content-start gap-3 sm:max-lg:grid-cols-3">
           <h2 className="text-lg font-semibold sm:max-lg:col-span-full">{t('Edit this image')}</h2>
           <ToolLink

@@ -15,7 +15,7 @@ export default function ImagesRoute() {
   const { filter, setFilter } = useImageFilter();
   const uploadAll = useUploadQueue(paths.images, limits.maxDimension);
   return (
-    <div className="page py-8 md:py-12">
+    <div className="page py-8 md:py-12 low:py-6">
       <PageHeader title={t('My Images')} text={t('Your uploads, kept until you delete them.')} />
       <section aria-label={t('Upload an image')} className="mb-12">
         <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} isRow />

@@ -46,7 +46,7 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
     );
   }
   return (
-    <div className="page py-8 md:py-12">
+    <div className="page py-8 md:py-12 low:py-6">
       <PageHeader
         title={toolName(tool.name)}
         status={fraction === undefined ? null : formatPercent(fraction)}

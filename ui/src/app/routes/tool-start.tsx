@@ -20,7 +20,7 @@ export function ToolStart({ tool }: { tool: EditingTool }) {
 
   return (
     <Installed name={tool.name}>
-      <div className="page py-8 md:py-12">
+      <div className="page py-8 md:py-12 low:py-6">
         <PageHeader
           title={toolName(tool.name)}
           text={isSignedIn ? t('Choose one of your images, or upload new ones.') : visitorIntro}

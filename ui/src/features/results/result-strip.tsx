@@ -15,7 +15,7 @@ const steps: Record<string, (index: number, last: number) => number> = {
   End: (_, last) => last,
 };
 
-/** All results, the newest last. Tab focuses the selected one; arrow keys move between them. */
+/** All results, the newest last; a single one is not worth the room. Tab focuses the selected one; arrow keys move between them. */
 export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps) {
   const strip = useRef<HTMLUListElement>(null);
   const newest = results.at(-1)?.imageId;
@@ -38,9 +38,10 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
   return (
     <ul
       ref={strip}
+      data-strip
       aria-label={t('All results')}
       onKeyDown={handleKey}
-      className="-mx-1 flex gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
+      className="-mx-1 flex has-[>:only-child]:hidden gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
     >
       {results.map((result, index) => (
         <li key={result.imageId} className="relative shrink-0">
@@ -50,7 +51,7 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
             tabIndex={result.imageId === selectedId ? 0 : -1}
             onClick={() => onSelect(result.imageId)}
             className={classNames(
-              'grid size-18 place-items-center overflow-hidden rounded-md bg-sunken sm:size-20',
+              'grid size-18 place-items-center overflow-hidden rounded-md bg-sunken sm:size-20 low:sm:size-14',
               result.imageId === selectedId
                 ? 'ring-2 ring-accent'
                 : 'ring-1 ring-line hover:ring-2 hover:ring-control',

@@ -18,7 +18,7 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
   const run = useToolRun(tool, image.id, (added) => selectAdded(results.current, added, setSelectedId));
 
   return (
-    <div className="grid gap-8 md:grid-cols-[2fr_3fr]">
+    <div className="fit-pictures grid gap-8 md:grid-cols-[2fr_3fr]">
       <section aria-labelledby="original" className="grid content-start gap-4">
         <h2 id="original" className="text-lg font-semibold">
           {t('Original')}
