@@ -82,17 +82,20 @@ export function DownloadControl({ children, ...atClick }: DownloadControlProps) 
           {!download.isPending && <Icon name="download" className="size-5 max-sm:hidden" />}
           {t('Download')}
         </Button>
-        {'ClipboardItem' in window && (
-          <Button
-            variant="secondary"
-            className="max-sm:px-3"
-            isBusy={copy.isPending}
-            onClick={() => start(copy, download)}
-          >
-            {t('Copy')}
-          </Button>
-        )}
-        {children}
+        {/* On a phone, these stay together: none of them is alone in a second row. */}
+        <div className="flex grow flex-wrap justify-end gap-1.5 sm:contents">
+          {'ClipboardItem' in window && (
+            <Button
+              variant="secondary"
+              className="max-sm:grow max-sm:px-3"
+              isBusy={copy.isPending}
+              onClick={() => start(copy, download)}
+            >
+              {t('Copy')}
+            </Button>
+          )}
+          {children}
+        </div>
       </div>
       {error && (error instanceof UserError || (error instanceof ApiError && error.detail)) && (
         <Notice tone="error">{failureText(error)}</Notice>

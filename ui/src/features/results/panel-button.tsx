@@ -14,8 +14,7 @@ export function PanelButton({ name, background, isOpen, onToggle, onPrefetch }: 
   return (
     <Button
       variant="secondary"
-      // On a phone in a row of its own, so that the others hold in one.
-      className="max-sm:order-last max-sm:w-full"
+      className="max-sm:grow max-sm:px-3"
       aria-expanded={isOpen}
       onPointerEnter={onPrefetch}
       onClick={onToggle}

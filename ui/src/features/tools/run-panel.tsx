@@ -62,8 +62,8 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
     action === best && !results.data?.length ? 'primary' : 'secondary';
 
   return (
-    <div className="grid gap-3">
-      <ul ref={buttons} className="grid gap-x-3 gap-y-4 sm:grid-cols-2 md:grid-cols-1 lg:grid-cols-2">
+    <div className="@container grid gap-3">
+      <ul ref={buttons} className="grid gap-x-3 gap-y-4 @sm:grid-cols-2">
         {tool.paid.map((action) => (
           <Action key={action.path} note={costNote(offer, action.factor, image)}>
             <Button
