@@ -26,7 +26,7 @@ use retouch_inference::bindings::Bindings;
 use retouch_inference::device::Device;
 
 pub use case::CaseArgs;
-use case::{Line, load_argument};
+use case::{Line, load_argument, time};
 use plan::{Case, REFERENCE};
 use record::{Entry, Machine, Outcome, Record};
 
@@ -69,14 +69,6 @@ pub struct SuiteArgs {
     models: ModelArgs,
     #[command(flatten)]
     limits: LimitArgs,
-}
-
-/// Parses a time, of any unit, that a measurement may take.
-pub fn time(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(time) if (0.0..=1e6).contains(&time) => Ok(time),
-        _ => Err("must be a number from 0 to 1000000".to_owned()),
-    }
 }
 
 impl SuiteArgs {

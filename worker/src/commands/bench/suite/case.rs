@@ -57,7 +57,7 @@ pub struct CaseArgs {
     #[arg(long = "load", value_parser = parse_load)]
     loads: Vec<Load>,
     /// How long to measure each load, in seconds.
-    #[arg(long, value_parser = super::time)]
+    #[arg(long, value_parser = time)]
     seconds: f64,
     /// Maximum time for one load, in seconds.
     #[arg(long)]
@@ -82,6 +82,14 @@ pub enum Line {
 fn say(line: &Line) -> anyhow::Result<()> {
     println!("{}", serde_json::to_string(line)?);
     Ok(())
+}
+
+/// Parses a time, of any unit, that a measurement may take.
+pub fn time(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(time) if (0.0..=1e6).contains(&time) => Ok(time),
+        _ => Err("must be a number from 0 to 1000000".to_owned()),
+    }
 }
 
 /// Formats a load as [`CaseArgs`] expects it.
