@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from common.config import REPO
 
-from .graph import cycles
+from .graph import cycle
 
 SCRIPTS = REPO / "scripts"
 # The packages that each package may import. Tests may import all packages.
@@ -18,7 +18,7 @@ MAY_IMPORT = {
 
 
 def check(folder=SCRIPTS):
-    """Returns one sentence for each forbidden import and for each cycle."""
+    """Returns one sentence for each forbidden import, and one for a cycle."""
     imports = {path: imports_of(path, folder) for path in sorted(folder.rglob("*.py"))}
     return [*forbidden_imports(imports, folder), *import_cycles(imports, folder)]
 
@@ -35,14 +35,10 @@ def forbidden_imports(imports, folder):
 
 
 def import_cycles(imports, folder):
-    for group in cycles({path: set(found) for path, found in imports.items()}):
-        lines = [
-            f"{path.relative_to(folder)}:{number}: imports {target.relative_to(folder)}"
-            for path in group
-            for target, number in sorted(imports[path].items())
-            if target in group
-        ]
-        yield f"{len(group)} files import each other:\n    " + "\n    ".join(lines)
+    arrows = cycle((path, target) for path, found in imports.items() for target in found)
+    lines = [f"{path.relative_to(folder)}:{imports[path][target]}: imports {target.relative_to(folder)}" for path, target in sorted(arrows)]
+    if lines:
+        yield f"{len(lines)} files import each other:\n    " + "\n    ".join(lines)
 
 
 def imports_of(path, folder):

@@ -3,21 +3,15 @@ import unittest
 from pathlib import Path
 
 from checks import python_imports
-from checks.graph import cycles
+from checks.graph import cycle
 
 
 class GraphTest(unittest.TestCase):
-    def test_groups_that_reach_each_other_are_found(self):
-        edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d", "x"}, "f": {"a"}}
-        self.assertEqual(cycles(edges), [["a", "b", "c"], ["d", "e"]])
+    def test_a_cycle_is_found_with_its_arrows(self):
+        self.assertEqual(cycle([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("f", "a")]), {("a", "b"), ("b", "c"), ("c", "a")})
 
     def test_a_graph_without_cycles_has_none(self):
-        self.assertEqual(cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}), [])
-
-    def test_a_long_chain_does_not_exhaust_the_stack(self):
-        chain = {number: {number + 1} for number in range(5000)}
-        self.assertEqual(cycles(chain), [])
-        self.assertEqual(len(cycles(chain | {5000: {0}})[0]), 5001)
+        self.assertEqual(cycle([("a", "b"), ("a", "c"), ("b", "c")]), set())
 
 
 class PythonImportsTest(unittest.TestCase):

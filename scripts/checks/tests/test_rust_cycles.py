@@ -1,8 +1,10 @@
+import re
 import tempfile
 import unittest
 from pathlib import Path
 
 from checks import rust_cycles
+from common.console import Problem
 
 LIB = "mod a;\nmod b;\n"
 
@@ -18,31 +20,26 @@ class RustCyclesTest(unittest.TestCase):
             path.write_text(code)
         return source
 
-    def cycles(self, **files):
-        """Returns the cycles of a crate by the names of its files, `/` written as `__`."""
-        source = self.write({name.replace("__", "/"): code for name, code in files.items()})
-        return [
-            sorted(file.relative_to(source).with_suffix("").as_posix() for file in group)
-            for root in rust_cycles.roots(source.parent)
-            for group, _ in rust_cycles.cycles_of(root)
-        ]
+    def root(self, **files):
+        """Writes a crate: code by the names of its files, `/` written as `__`."""
+        return self.write({name.replace("__", "/"): code for name, code in files.items()}) / "lib.rs"
 
     def uses(self, **files):
-        source = self.write({name.replace("__", "/"): code for name, code in files.items()})
-        return {
-            (use.source.stem, use.item, use.target.stem) for root in rust_cycles.roots(source.parent) for use in rust_cycles.uses_of(root)
-        }
+        return {(use.source.stem, use.item, use.target.stem) for use in rust_cycles.uses_of(self.root(**files))}
+
+    def assert_cycle(self, *names, **files):
+        found = rust_cycles.cycle_of(self.root(**files))
+        self.assertEqual(sorted(re.findall(r"/src/(\S+)\.rs(?=,|$)", found.partition("\n")[0])), sorted(names))
 
     def test_files_that_import_each_other_are_a_cycle(self):
-        found = self.cycles(lib=LIB, a="use crate::b::B;\npub struct A;\n", b="pub struct B;\nfn f(_: crate::a::A) {}\n")
-        self.assertEqual(found, [["a", "b"]])
+        self.assert_cycle("a", "b", lib=LIB, a="use crate::b::B;\npub struct A;\n", b="pub struct B;\nfn f(_: crate::a::A) {}\n")
 
     def test_files_that_import_one_way_are_not(self):
-        self.assertEqual(self.cycles(lib=LIB, a="use crate::b::B;\npub struct A;\n", b="pub struct B;\n"), [])
+        self.assert_cycle(lib=LIB, a="use crate::b::B;\npub struct A;\n", b="pub struct B;\n")
 
     def test_a_cycle_of_three_is_found(self):
         a, b, c = (f"use super::{other}::X{other};\npub struct X{own};\n" for own, other in ("ab", "bc", "ca"))
-        self.assertEqual(self.cycles(lib=LIB + "mod c;\n", a=a, b=b, c=c), [["a", "b", "c"]])
+        self.assert_cycle("a", "b", "c", lib=LIB + "mod c;\n", a=a, b=b, c=c)
 
     def test_the_finding_names_both_lines(self):
         source = self.write({"lib": LIB, "a": "\nuse crate::b::{self, B};\npub struct A;\n", "b": "pub struct B;\n\n\nfn f() -> super::a::A { todo!() }\n"})
@@ -52,18 +49,18 @@ class RustCyclesTest(unittest.TestCase):
 
     def test_a_parent_that_declares_and_re_exports_a_child_does_not_use_it(self):
         child = "use super::Parent;\npub struct Child(Parent);\n"
-        self.assertEqual(self.cycles(lib="mod a;", a="mod c;\npub use c::Child;\npub struct Parent;\n", a__c=child), [])
-        self.assertEqual(self.cycles(lib="mod a;", a="mod c;\npub(crate) use self::c::*;\npub struct Parent;\n", a__c=child), [])
+        self.assert_cycle(lib="mod a;", a="mod c;\npub use c::Child;\npub struct Parent;\n", a__c=child)
+        self.assert_cycle(lib="mod a;", a="mod c;\npub(crate) use self::c::*;\npub struct Parent;\n", a__c=child)
 
     def test_a_parent_that_uses_what_it_re_exports_does(self):
         child = "use super::Parent;\npub struct Child(Parent);\n"
         parent = "mod c;\npub use c::Child;\npub struct Parent;\nfn f(_: Child) {}\n"
-        self.assertEqual(self.cycles(lib="mod a;", a=parent, a__c=child), [["a", "a/c"]])
+        self.assert_cycle("a", "a/c", lib="mod a;", a=parent, a__c=child)
 
     def test_a_parent_that_calls_a_child_which_uses_the_parent_is_a_cycle(self):
         parent = "mod c;\npub struct Parent;\nfn f() { c::run() }\n"
-        self.assertEqual(self.cycles(lib="mod a;", a=parent, a__c="pub fn run(_: &super::Parent) {}\n"), [["a", "a/c"]])
-        self.assertEqual(self.cycles(lib="mod a;", a=parent, a__c="pub fn run() {}\n"), [])
+        self.assert_cycle("a", "a/c", lib="mod a;", a=parent, a__c="pub fn run(_: &super::Parent) {}\n")
+        self.assert_cycle(lib="mod a;", a=parent, a__c="pub fn run() {}\n")
 
     def test_a_name_counts_for_the_file_that_defines_it(self):
         files = {"lib": "mod a;", "a": "mod c;\nmod d;\nuse d::Helper;\nfn f(_: Helper) { c::run() }\n", "a__d": "pub struct Helper;\n"}
@@ -90,28 +87,44 @@ class RustCyclesTest(unittest.TestCase):
         self.assertEqual(found, {("a", "one", "b"), ("a", "two", "b")})
 
     def test_inline_modules_belong_to_their_file(self):
-        code = "mod inner {\n    use super::Own;\n    pub mod deep { pub fn f(_: super::super::super::b::B) {} }\n}\nstruct Own;\n"
-        self.assertEqual(self.uses(lib=LIB, a=code, b="pub struct B;\nfn f() { crate::a::inner::deep::f(B) }\n"), {("a", "B", "b"), ("b", "f", "a")})
+        code = "mod inner {\n    use super::Own;\n    pub fn f(_: super::super::b::B) {}\n}\nstruct Own;\n"
+        self.assertEqual(self.uses(lib=LIB, a=code, b="pub struct B;\nfn f() { crate::a::inner::f(B) }\n"), {("a", "B", "b"), ("b", "inner", "a")})
 
     def test_comments_strings_and_tests_are_not_code(self):
-        code = '''
-            // crate::b::B
-            /* crate::b::B /* nested */ crate::b::B */
-            const TEXT: &str = "crate::b::B \\" crate::b::B";
-            const RAW: &str = r#"crate::b::B " crate::b::B"#;
-            const QUOTE: char = '"';
-            const ESCAPED: char = '\\'';
-            fn with_lifetime<'a>(x: &'a str) -> &'a str { x }
-            #[cfg(test)]
-            use crate::b::B;
-            #[cfg(test)]
-            #[derive(Debug)]
-            struct OnlyTests { b: crate::b::B }
-            #[cfg(test)]
-            mod tests { use crate::b::B; fn f() { if true { B; } } }
-            struct Partly { #[cfg(test)] b: crate::b::B, rest: u8 }
-            fn seen() { crate::b::seen() }
-        '''
+        code = '''\
+// crate::b::B
+const TEXT: &str = "crate::b::B \\" crate::b::B";
+const RAW: &str = r#"crate::b::B " crate::b::B"#;
+const QUOTE: char = '"';
+const ESCAPED: char = '\\'';
+fn with_lifetime<'a>(x: &'a str) -> &'a str { x }
+#[cfg(test)]
+use crate::b::B;
+#[cfg(test)]
+#[derive(Debug)]
+struct OnlyTests {
+    b: crate::b::B,
+}
+#[cfg(test)]
+mod tests {
+    use crate::b::B;
+    fn f() {
+        if true { B; }
+    }
+}
+struct Partly {
+    #[cfg(test)]
+    b: crate::b::B,
+    rest: u8,
+}
+impl Partly {
+    #[cfg(test)]
+    fn f() {
+        crate::b::B
+    }
+}
+fn seen() { crate::b::seen() }
+'''
         self.assertEqual(self.uses(lib=LIB, a=code, b="pub struct B;\npub fn seen() {}\n"), {("a", "seen", "b")})
 
     def test_code_of_other_configurations_counts(self):
@@ -125,11 +138,13 @@ class RustCyclesTest(unittest.TestCase):
     def test_an_import_under_the_name_of_its_crate_ends(self):
         self.assertEqual(self.uses(lib="mod a;", a="use image::image;\nuse self::x::*;\nuse y::*;\nfn f() { image::open() }\n"), set())
 
-    def test_macros_are_visible_below_their_definition(self):
-        found = self.uses(lib="macro_rules! shout { () => {} }\nmod a;\n", a="fn f() { shout!(); println!() }\n")
-        self.assertEqual(found, {("a", "shout", "lib")})
-        found = self.uses(lib=LIB, a="fn f() { crate::b::say!() }\n", b="macro_rules! say { () => {} }\npub(crate) use say;\n")
-        self.assertEqual(found, {("a", "say", "b")})
+    def test_paths_in_attributes_are_uses(self):
+        found = self.uses(lib=LIB, a="struct Args {\n    #[arg(value_parser = crate::b::parse)]\n    x: u8,\n}\n", b="pub fn parse() {}\n")
+        self.assertEqual(found, {("a", "parse", "b")})
+
+    def test_a_block_comment_is_refused(self):
+        with self.assertRaisesRegex(Problem, "a.rs: write comments with //"):
+            self.uses(lib=LIB, a="/* crate::b::B */\n", b="")
 
     def test_every_kind_of_item_is_known(self):
         items = {
@@ -147,11 +162,6 @@ class RustCyclesTest(unittest.TestCase):
         uses = "use crate::b::*;\nfn f() { let _ = (F, S, E::X, U, T, A, C, M, G, Unknown); }\n"
         found = self.uses(lib=LIB, a=uses, b="\n".join(items.values()) + "\nimpl E { pub fn Unknown() {} }\n")
         self.assertEqual(found, {("a", name, "b") for name in items})
-
-    def test_modules_in_folders_are_found_both_ways(self):
-        source = self.write({"lib": "mod old;\nmod new;\n", "old/mod": "mod part;\nuse part::P;\n", "old/part": "pub struct P;\n", "new": "mod part;\nuse part::Q;\n", "new/part": "pub struct Q;\n"})
-        found = {(use.source.name, use.item) for use in rust_cycles.uses_of(source / "lib.rs")}
-        self.assertEqual(found, {("mod.rs", "P"), ("new.rs", "Q")})
 
 
 if __name__ == "__main__":
