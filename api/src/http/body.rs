@@ -1,11 +1,15 @@
 //! Request bodies while they are received, at a minimum pace and within the upload budget.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::FromRequestParts;
+use axum::http::Extensions;
+use axum::http::request::Parts;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -98,21 +102,6 @@ impl IncomingBody {
         self.lock().received
     }
 
-    /// Releases the memory early: the handler no longer needs the body but responds much later.
-    pub fn release(&self) {
-        self.lock().share.release();
-    }
-
-    /// Counts `files`, which were read from the body, until they are dropped instead of until the response.
-    pub fn hand_over(&self, files: Vec<&mut Bytes>) {
-        let mut incoming = self.lock();
-        incoming.share.shrink_to(files.iter().map(|file| file.len()).sum());
-        for file in files {
-            let share = incoming.share.split(file.len());
-            *file = share.keep_for(std::mem::take(file));
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Incoming> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,6 +166,42 @@ impl IncomingBody {
     /// Returns why the upload was aborted; `None` if it was not.
     pub fn take_error(&self) -> Option<ApiError> {
         self.lock().error.take()
+    }
+}
+
+/// The memory that the body of a request takes in the upload budget until the response; none without a body.
+pub struct UploadMemory(Option<IncomingBody>);
+
+impl UploadMemory {
+    /// Returns the memory of the request that has these extensions.
+    pub fn of(extensions: &Extensions) -> Self {
+        Self(extensions.get().cloned())
+    }
+
+    /// Releases the memory early: the handler no longer needs the body but responds much later.
+    pub fn release(&self) {
+        if let Some(incoming) = &self.0 {
+            incoming.lock().share.release();
+        }
+    }
+
+    /// Counts `files`, which were read from the body, until they are dropped instead of until the response.
+    pub fn hand_over(&self, files: Vec<&mut Bytes>) {
+        let Some(incoming) = &self.0 else { return };
+        let mut incoming = incoming.lock();
+        incoming.share.shrink_to(files.iter().map(|file| file.len()).sum());
+        for file in files {
+            let share = incoming.share.split(file.len());
+            *file = share.keep_for(std::mem::take(file));
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for UploadMemory {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
     }
 }
 

@@ -1,11 +1,11 @@
 //! `/api/preview`: previews of files that a browser may not be able to display, such as HEIC.
 
-use axum::extract::{Extension, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use crate::error::ApiError;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::http::caller::{ClientAddress, OptionalUser};
 use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use crate::http::problem::Problem;
@@ -28,14 +28,12 @@ pub async fn preview(
     State(app): State<App>,
     OptionalUser(user): OptionalUser,
     ClientAddress(address): ClientAddress,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
     let mut preview = preview_picture(&app, (user.map(|user| user.id), address), file).await?;
-    if let Some(Extension(incoming)) = incoming {
-        incoming.hand_over(vec![&mut preview.bytes]);
-    }
+    memory.hand_over(vec![&mut preview.bytes]);
     let headers = [
         (header::CONTENT_TYPE.as_str(), preview.content_type.to_owned()),
         ("x-width", preview.width.to_string()),

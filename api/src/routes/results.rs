@@ -4,7 +4,6 @@ mod options;
 
 use std::net::IpAddr;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +13,7 @@ use retouch_core::results::ResultImage;
 use retouch_pixels::finish::{Finish, FinishedFile};
 
 use crate::error::ApiError;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::http::caller::{ClientAddress, SignedIn};
 use crate::http::multipart::{UploadBody, UploadedFinish, multipart, uploaded_finish};
 use crate::http::object::body_of;
@@ -90,7 +89,7 @@ pub async fn render(
     ClientAddress(address): ClientAddress,
     Path(result): Path<String>,
     query: Result<Query<MetadataQuery>, ApiError>,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Response, ApiError> {
     let result: ResultId = id(&result, "Result")?;
@@ -98,19 +97,17 @@ pub async fn render(
     let result = owned_result(&app, user.id, result).await?;
     app.rate_limits.users.renders.count(user.id).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
-    rendered(&app, &result, (upload, metadata), incoming, address).await
+    rendered(&app, &result, (upload, metadata), &memory, address).await
 }
 
 async fn rendered(
     app: &App,
     result: &ResultImage,
     (mut upload, metadata): (UploadedFinish, Metadata),
-    incoming: Option<Extension<IncomingBody>>,
+    memory: &UploadMemory,
     address: IpAddr,
 ) -> Result<Response, ApiError> {
-    if let Some(Extension(incoming)) = incoming {
-        incoming.hand_over(upload.touch_up.iter_mut().chain(&mut upload.background).collect());
-    }
+    memory.hand_over(upload.touch_up.iter_mut().chain(&mut upload.background).collect());
     let finish = finish(result, upload)?;
     if finish.changes_nothing() && metadata == Metadata::Strip {
         return stored(app, result).await;
@@ -134,7 +131,7 @@ pub async fn render_signed(
     ClientAddress(address): ClientAddress,
     Path(result): Path<String>,
     signature: Result<Query<Signature>, ApiError>,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Response, ApiError> {
     let id: ResultId = id(&result, "File")?;
@@ -144,7 +141,7 @@ pub async fn render_signed(
     app.rate_limits.visitors.uploads.count(&app.visitors.visitor(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     // Only the owner gets the camera's metadata.
-    rendered(&app, &result, (upload, Metadata::Strip), incoming, address).await
+    rendered(&app, &result, (upload, Metadata::Strip), &memory, address).await
 }
 
 /// Turns an upload into what to do, if it makes sense for the result.

@@ -1,11 +1,11 @@
 //! `/api/verify`: reads the marks of a picture.
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use retouch_credentials::Report;
 
 use crate::error::ApiError;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::http::caller::{ClientAddress, OptionalUser};
 use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use crate::http::problem::Problem;
@@ -24,12 +24,10 @@ pub async fn verify(
     State(app): State<App>,
     OptionalUser(user): OptionalUser,
     ClientAddress(address): ClientAddress,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Json<Report>, ApiError> {
     let mut file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
-    if let Some(Extension(incoming)) = incoming {
-        incoming.hand_over(vec![&mut file]);
-    }
+    memory.hand_over(vec![&mut file]);
     Ok(Json(verify_picture(&app, (user.map(|user| user.id), address), file).await?))
 }

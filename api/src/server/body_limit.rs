@@ -18,8 +18,8 @@ use crate::state::App;
 /// Room for the headers of fields around a file, in bytes.
 const MULTIPART_OVERHEAD: usize = 64 << 10;
 
-/// Counts the body against the upload budget until the response, or [`IncomingBody::release`], and aborts it when it
-/// stalls.
+/// Counts the body against the upload budget until the response, or as the handler's
+/// [`UploadMemory`](crate::http::body::UploadMemory) says, and aborts it when it stalls.
 pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;

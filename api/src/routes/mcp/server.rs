@@ -22,7 +22,7 @@ use super::progress::report;
 use super::reply::{of_account, of_error, of_run};
 use super::tools::Name;
 use crate::error::ApiError;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::state::App;
 use crate::usecases::mcp::{Action, Call, call_tool};
 
@@ -91,9 +91,7 @@ impl Server {
                 _ = submitted.wait_for(Option::is_some) => {}
             }
             // The call's picture is stored, and the run may take minutes: free the body's memory.
-            if let Some(body) = parts.extensions.get::<IncomingBody>() {
-                body.release();
-            }
+            UploadMemory::of(&parts.extensions).release();
             run.await
         };
         let outcome = tokio::select! {

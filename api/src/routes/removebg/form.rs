@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::refusal::Refusal;
 use crate::error::ApiError;
 use crate::http::base64_file::Base64File;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::http::form_data::{FormData, FormError, FormField};
 use crate::http::request::header_text;
 use crate::limits::decode_budget::Caller;
@@ -35,7 +35,7 @@ const OVERHEAD: usize = 64 * 1024;
 pub async fn read(app: &App, user: UserId, request: Request) -> Result<Form, Refusal> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let incoming = request.extensions().get::<IncomingBody>().cloned();
+    let memory = UploadMemory::of(request.extensions());
     let max_bytes = app.limits.max_upload_bytes;
     // Base64 encodes 3 bytes as 4; form encoding additionally escapes some of them.
     let max_base64 = max_bytes / 3 * 4 + OVERHEAD;
@@ -46,9 +46,9 @@ pub async fn read(app: &App, user: UserId, request: Request) -> Result<Form, Ref
         "application/json" => {
             let body = read_all(request, max_base64, max_bytes).await?;
             // The parser unescapes the text of the file, and decodes it.
-            let memory = 2 * body.len() as u64;
+            let needed = 2 * body.len() as u64;
             let parse = move || json::parse(&body, form);
-            form = app.decoders.run(Caller::User(user), memory, parse).await?.0?;
+            form = app.decoders.run(Caller::User(user), needed, parse).await?.0?;
         }
         _ => {
             let title =
@@ -56,9 +56,7 @@ pub async fn read(app: &App, user: UserId, request: Request) -> Result<Form, Ref
             return Err(Refusal::of_parameter("invalid_content_type", title.into()));
         }
     }
-    if let Some(incoming) = incoming {
-        incoming.hand_over(form.files.iter_mut().collect());
-    }
+    memory.hand_over(form.files.iter_mut().collect());
     Ok(form)
 }
 

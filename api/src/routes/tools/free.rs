@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use axum::extract::{Extension, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Factor, Tool};
 
 use super::run::accepted;
 use crate::error::ApiError;
-use crate::http::body::IncomingBody;
+use crate::http::body::UploadMemory;
 use crate::http::caller::ClientAddress;
 use crate::http::form_data::FormData;
 use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
@@ -31,10 +31,10 @@ pub async fn remove_background(
     State(app): State<App>,
     ClientAddress(address): ClientAddress,
     preferences: RequestPreferences,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Response, ApiError> {
-    let body = (multipart(body)?, incoming);
+    let body = (multipart(body)?, memory);
     run_free(&app, address, Tool::RemoveBackground, &preferences, body).await
 }
 
@@ -46,10 +46,10 @@ pub async fn upscale(
     State(app): State<App>,
     ClientAddress(address): ClientAddress,
     preferences: RequestPreferences,
-    incoming: Option<Extension<IncomingBody>>,
+    memory: UploadMemory,
     body: UploadBody,
 ) -> Result<Response, ApiError> {
-    let body = (multipart(body)?, incoming);
+    let body = (multipart(body)?, memory);
     run_free(&app, address, Tool::Upscale(Factor::X2), &preferences, body).await
 }
 
@@ -58,14 +58,10 @@ async fn run_free(
     address: IpAddr,
     tool: Tool,
     preferences: &RequestPreferences,
-    (body, incoming): (FormData, Option<Extension<IncomingBody>>),
+    (body, memory): (FormData, UploadMemory),
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
-    let release_file = || {
-        if let Some(Extension(incoming)) = &incoming {
-            incoming.release();
-        }
-    };
+    let release_file = || memory.release();
     let outcome =
         run_visitor_tool(app, address, tool, file, release_file, preferences.wait).await?;
     match outcome {
