@@ -77,7 +77,7 @@ impl StorageProbe {
     async fn probe(&self, pool: &PgPool, storage: &Storage) {
         let (state, reason) = match check_owner(pool, storage).await {
             Ok(()) => (BucketState::Available, String::new()),
-            // The store answers, and nothing else has become known.
+            // The store answers but the database does not: the owner is unknown, so keep the last state.
             Err(OwnerError::Database(_)) => return,
             Err(error @ OwnerError::Foreign { .. }) => (BucketState::Foreign, error.to_string()),
             Err(error @ OwnerError::Storage(_)) => (BucketState::Unavailable, error.to_string()),

@@ -53,7 +53,7 @@ impl Watchdog {
     /// # Errors
     /// If the thread cannot start or an old health file cannot be removed.
     pub fn start(self, runtime: Handle) -> anyhow::Result<()> {
-        // That of a process before this one, in the same container.
+        // Left by an earlier process in the same container.
         if let Some(path) = self.health_file.as_ref().filter(|path| path.exists()) {
             fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
         }

@@ -19,7 +19,7 @@ use crate::tools::ToolError;
 const TIERS: [Tier; 3] = [Tier::Free, Tier::Visitor, Tier::Paid];
 /// Minimum confidence of a finding that counts as a subject.
 const MIN_CONFIDENCE: f32 = 0.45;
-/// Around a click that is on no subject of the whole picture, squares of these shares of its longer side are searched.
+/// If a click hits no subject, squares around it are searched. Their sides are these shares of the region's longer side.
 const SQUARES: [f32; 2] = [0.5, 0.25];
 /// The margin around the bounding box of a subject for the second look.
 const MARGIN: f32 = 0.2;

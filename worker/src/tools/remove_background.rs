@@ -27,8 +27,8 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 24
 }
 
-/// Returns how many visible pixels the net keeps at least half. `own` is the alpha of the picture: what is faint there may
-/// be faint in the cutout.
+/// Returns the number of pixels with an alpha of at least one half in the cutout. Does not count those that are nearly
+/// transparent in the picture itself, whose alpha is `own`.
 fn visible(alpha: &[u8], own: Option<&[u8]>) -> usize {
     let is_kept = |alpha: u8| alpha >= 128;
     match own {
