@@ -28,7 +28,7 @@ impl fmt::Debug for Settings {
 pub(crate) async fn all(pool: &PgPool) -> sqlx::Result<Vec<Settings>> {
     sqlx::query_as!(
         Settings,
-        // Without what deliveries decide.
+        // The outcomes of deliveries set these two columns, so they are not settings.
         r#"select id as "id: WebhookId", owner_id as "owner: UserId", created_at, is_enabled,
                   to_jsonb(w) - array['failing_since', 'is_slow'] as "row!"
            from webhooks w order by id"#,

@@ -364,7 +364,7 @@ async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
         assert!(numbers.insert(claimed.attempt));
     }
     assert_eq!(state(&pool, job).await, JobState::Queued);
-    // Nor as an outage.
+    // Handing back does not count as an outage either.
     let claimed = claim(&pool, WorkerId::new()).await.unwrap();
     let failure = Failure { code: "test".into(), detail: "No.".into() };
     let retried = jobs::retry(&pool, &claimed, jobs::Cause::Outage, &failure).await.unwrap();

@@ -59,7 +59,7 @@ async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgP
     assert!(matches!(&twice, Submitted::Joined(joined) if joined.id == again.id));
     assert_eq!(balance(&pool).await, (20, 5));
     assert_eq!(jobs::get(&pool, job).await.unwrap().unwrap().state, JobState::Failed);
-    // Nor after the keys of clients are forgotten.
+    // A retry still joins the first one after the keys of clients are deleted.
     let failure = Failure { code: "worker_crashed".into(), detail: "Again".into() };
     let worker = WorkerId::new();
     assert_eq!(claim(&pool, worker).await, again.id);

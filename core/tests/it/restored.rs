@@ -58,7 +58,7 @@ async fn what_people_had_deleted_since_the_backup_is_found(pool: PgPool) {
     image(&pool, None, bob, b"of a deleted account").await;
     let lost = other_database(&pool).await;
     copy(&pool, &lost).await;
-    // Of a visitor, and expired since the backup.
+    // A visitor's image that has expired since the backup.
     let expired = image(&pool, None, bob, b"of a visitor").await;
     sqlx::query("update images set owner_id = null, visitor = 'somebody', expires_at = now(), created_at = now() - interval '1 hour' where id = $1")
         .bind(expired.uuid())
@@ -149,7 +149,7 @@ async fn revoked_keys_and_changed_webhooks_are_found(pool: PgPool) {
     };
     webhooks::change(&lost, ada, off, &change).await.unwrap();
     accounts::delete(&lost, bob, &[1; 32]).await.unwrap().unwrap();
-    // Of after the restore.
+    // Created after the restore.
     api_key(&pool, ada, 4).await;
     let found = brought_back(&pool, &lost).await.unwrap();
     assert_eq!(found.accounts, [bob]);
