@@ -437,7 +437,7 @@ impl Tenant {
         if let Some(idle) = idle {
             return idle >= (load / 2).min(LONGEST_PAUSE);
         }
-        // Others may have waited before it was loaded, and its loading is no part of its turn.
+        // Others may have waited before it was loaded, and the load does not count toward its turn.
         let first = state.waiting.front().and_then(|first| own.loaded_at.max(Some(first.since)));
         let since = [first, state.over_since].into_iter().flatten().min();
         let turn = (load * LOADS_PER_TURN).clamp(TURN.0, TURN.1);

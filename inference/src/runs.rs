@@ -28,7 +28,7 @@ struct Running {
     heartbeat: Instant,
 }
 
-/// What a model's thread is doing.
+/// The activity of a model's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Run,

@@ -391,7 +391,7 @@ impl<'a> Rewrite<'a> {
         Ok(full)
     }
 
-    /// Makes `to` what `from`, in 32 bits, is in 16.
+    /// Defines `to` as the 16-bit form of `from`, which is in 32 bits.
     fn narrow(&mut self, from: &str, to: String) {
         match self.form {
             Form::Stored => {
@@ -409,7 +409,7 @@ impl<'a> Rewrite<'a> {
         to
     }
 
-    /// Returns an output to the type that the graph declares.
+    /// Casts an output back to the type that the graph declares.
     fn restore_output(&mut self, name: &str) -> Result<(), String> {
         let Held { element, full, half, .. } = self.held(name)?.clone();
         let number = match element {

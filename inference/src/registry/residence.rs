@@ -111,7 +111,7 @@ impl Residence {
         }
     }
 
-    /// Makes the model an engine from now on, loaded in place of `own` or, if that has given way, when it is loaded again.
+    /// Replaces `own` with the engine. If `own` has given way, unloads the engine: the next load opens it.
     pub fn swap(&mut self, own: &mut Option<Opened>, candidate: Candidate) {
         let runtime = if own.is_some() {
             let Candidate { opened, runtime, tenant } = candidate;
@@ -126,7 +126,7 @@ impl Residence {
         self.adopt(runtime);
     }
 
-    /// Opens the model as `runtime` does from now on.
+    /// From now on, opens the model on `runtime`.
     fn adopt(&mut self, runtime: Runtime) {
         let builder = runtime.engines().map_or("", |engines| engines.builder.as_str());
         self.runtime = runtime;

@@ -206,8 +206,8 @@ impl Thread<'_> {
         })
     }
 
-    /// Does some work. If memory runs out while other models hold some, once more when none of them does, unless nobody
-    /// wants it anymore.
+    /// Runs `work`. If it runs out of memory while other models are loaded, unloads them and runs it once more, unless the
+    /// caller is gone by then.
     fn with_room<T, E>(
         &mut self,
         is_wanted: impl FnMut() -> bool,

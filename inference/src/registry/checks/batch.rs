@@ -88,7 +88,7 @@ fn open_axis(
         Ok(prepared) => prepared,
         Err(reason) => return alone(name, original, &reason),
     };
-    // The weights are not in memory twice.
+    // Otherwise the weights would be in memory twice.
     drop(original);
     let proven = run::open(runtime, task, &opened, &files.extra)
         .map_err(|error| error.to_string())

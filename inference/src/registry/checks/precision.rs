@@ -40,7 +40,7 @@ pub fn open(
             return Outcome::passed(in_full(name, &reason), (original, None));
         }
     };
-    // The weights are not in memory twice.
+    // Otherwise the weights would be in memory twice.
     drop(original);
     let opened = run::open(runtime, task, &file, &files.extra);
     let proven = opened.map_err(|error| error.to_string()).and_then(|mut net| {
