@@ -8,7 +8,7 @@ pub enum PixelError {
     /// The bytes are not a PNG, JPEG or WebP file.
     #[error("the image cannot be read: it is not a PNG, JPEG or WebP file")]
     UnsupportedFormat,
-    /// The bytes are a kind of file that is known and not taken.
+    /// The bytes are in a known format that is not accepted.
     #[error("{0}")]
     Foreign(Foreign),
     /// The file is damaged, truncated or empty; the text says which.

@@ -115,8 +115,7 @@ pub fn cut(picture: &Picture, region: &Region, padding: u32, size: TileSize) -> 
     cut_spreading(picture, region, padding, size, |_, _| true)
 }
 
-/// Like [`cut`]; `spreads` tells of a visible pixel, by its column and row, whether its color spreads into transparent
-/// ones.
+/// Like [`cut`]; `spreads(column, row)` returns whether the color of a visible pixel spreads into transparent ones.
 pub fn cut_spreading(
     picture: &Picture,
     region: &Region,

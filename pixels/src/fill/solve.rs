@@ -25,7 +25,7 @@ const THIN_DEPTH: f32 = 4.0;
 const ITERATIONS_COARSEST: usize = 14;
 const ITERATIONS_THIN: usize = 4;
 const ITERATIONS: usize = 6;
-/// Above this many target patches, half the iterations must do.
+/// Above this number of target patches, half the iterations are run, to save time.
 const MANY_TARGETS: usize = 60_000;
 /// The distances to the neighbors that the search rounds of one iteration try, in pixels.
 const STEPS: [i32; 4] = [8, 3, 1, 1];

@@ -1,4 +1,5 @@
-//! The part of the plane that is rendered: the whole picture, or what a crop selects, which may leave the picture.
+//! The part of the plane that is rendered: the whole picture, or what a crop selects, which may extend beyond the
+//! picture.
 
 use image::RgbaImage;
 
@@ -65,7 +66,7 @@ impl Canvas {
         }
     }
 
-    /// Returns this part of a picture, transparent where it leaves it.
+    /// Returns this part of a picture. It is transparent beyond the picture's border.
     pub fn place(&self, cut: RgbaImage) -> RgbaImage {
         if *self == Self::of_picture(cut.dimensions()) {
             return cut;

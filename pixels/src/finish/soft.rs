@@ -105,7 +105,7 @@ impl Span {
     }
 }
 
-/// Returns a part of a picture that may leave it.
+/// Returns a part of a picture that may extend beyond its border.
 fn extended(
     picture: &DynamicImage,
     across: &Span,

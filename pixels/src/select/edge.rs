@@ -13,9 +13,9 @@ use super::scene::Rgb;
 use super::subject::HALF;
 use crate::mask::{SIDE, distance_transform, fill_holes};
 
-/// The prior is sure from this share of its largest value.
+/// From this share of its largest value, the prior is sure that a pixel is inside.
 const SURE: f32 = 0.93;
-/// And sure of the opposite up to this value.
+/// Up to this value, the prior is sure that a pixel is outside.
 const SURELY_OUTSIDE: u8 = 6;
 /// Pixels between the seeds and what the prior is not sure of.
 const MARGIN: u16 = 2;

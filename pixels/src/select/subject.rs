@@ -3,7 +3,7 @@
 use super::region::{Point, Region};
 use crate::mask::{SIDE, connected_component, distance_transform};
 
-/// The value from which a pixel rather belongs to a subject than not.
+/// Minimum value of a pixel that more likely belongs to a subject than not.
 pub(super) const HALF: u8 = 128;
 /// The width of a subject's soft edge, in pixels of the reduced copy: about three pixels of a small net's output.
 const SOFT_EDGE: u16 = 10;

@@ -34,7 +34,7 @@ impl Alpha {
 }
 
 /// Spreads the colors of visible pixels into transparent ones, ring by ring: each pixel takes the mean of the neighbors
-/// that already have a color. `spreads` tells of a visible pixel, by its index, whether its color spreads.
+/// that already have a color. `spreads(index)` returns whether the color of a visible pixel spreads.
 pub(super) fn fill(rgb: &mut [u8], alpha: &[u8], width: usize, spreads: impl Fn(usize) -> bool) {
     let height = alpha.len() / width;
     let mut known: Vec<bool> =
