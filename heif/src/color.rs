@@ -61,7 +61,7 @@ impl Nclx {
         rgba
     }
 
-    /// Light for an encoded sample, both 0 to 1; for PQ, in multiples of white paper.
+    /// Decodes a sample, 0 to 1, to light: 0 to 1, or for PQ in multiples of white paper.
     fn light(self, code: f32) -> f32 {
         if self.transfer == HLG {
             let (a, b, c) = (0.178_832_77, 0.284_668_92, 0.559_910_7);
@@ -97,14 +97,14 @@ impl Nclx {
     }
 }
 
-/// The light of a 1000 cd/m² display for scene light in HLG, in multiples of white paper.
+/// Returns the light that a display of 1000 cd/m² shows for scene light in HLG, in multiples of white paper.
 fn shown(rgb: [f32; 3]) -> [f32; 3] {
     let luminance = 0.2627 * rgb[0] + 0.678 * rgb[1] + 0.0593 * rgb[2];
     let gain = luminance.powf(0.2) * HLG_PEAK_NITS / PAPER_NITS;
     rgb.map(|sample| sample * gain)
 }
 
-/// Maps brightness above the knee to the rest below 1, smoothly.
+/// Compresses brightness above the knee smoothly into the range from the knee to 1.
 fn compressed(light: f32) -> f32 {
     let room = 1.0 - KNEE;
     KNEE + room * (1.0 - (-(light - KNEE) / room).exp())

@@ -89,7 +89,7 @@ functions! {
 /// libheif, loaded and initialized, until the process ends.
 pub struct LibHeif(Functions);
 
-/// How the numbers of a file mean color (ITU-T H.273).
+/// The numbers that state a file's color space (ITU-T H.273).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nclx {
     pub primaries: c_int,

@@ -89,7 +89,7 @@ async fn without_the_library_such_files_are_refused_with_what_to_do() {
                 format!("{format} files cannot be read here. Save the picture as JPEG or PNG");
             assert!(refused.to_string().starts_with(&text), "{refused}");
         }
-        // Other pictures are none of its business.
+        // Pictures in other formats pass through unchanged.
         let png = Bytes::from_static(b"\x89PNG\r\n\x1a\n");
         assert_eq!(heif.readable(png.clone(), &Limits::default()).await, Ok(png));
     }
