@@ -121,12 +121,9 @@ def total_of(response, done):
 
 
 def copy(response, file, progress):
-    try:
-        while data := response.read(CHUNK_BYTES):
-            write(file, data)
-            progress.advance(len(data))
-    finally:
-        progress.close()
+    while data := response.read(CHUNK_BYTES):
+        write(file, data)
+        progress.advance(len(data))
 
 
 def write(file, data):
