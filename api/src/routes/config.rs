@@ -307,47 +307,17 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
 }
 
 fn offer(tool: ToolName, served: &[ServedModel], times: &[TypicalTime]) -> ToolOffer {
-    let serving = |tier: Tier| {
-        let fits = move |served: &&ServedModel| {
-            served.tool == tool && served.tier == tier && served.largest_pixels.is_none()
-        };
-        served.iter().filter(fits).map(|served| served.model.as_str())
+    let of_tier = |tier: Tier| -> Vec<&ServedModel> {
+        served.iter().filter(|served| served.tool == tool && served.tier == tier).collect()
     };
-    // Magic Fix may have one model per mode; then the tool as a whole has no model.
-    let bound = |tier: Tier| {
-        let mut all = Vec::new();
-        for model in served.iter().filter(|served| served.tool == tool && served.tier == tier) {
-            let view = BoundModelView {
-                model: model.model.clone(),
-                sha256: model.sha256.clone(),
-                factor: model.factor,
-                largest_pixels: model.largest_pixels,
-            };
-            if !all.contains(&view) {
-                all.push(view);
-            }
-        }
-        all
-    };
-    let model = |tier: Tier| {
-        let mut names = serving(tier);
-        let first = names.next()?;
-        let is_only = tool != ToolName::MagicFix || names.all(|name| name == first);
-        is_only.then(|| first.to_owned())
-    };
-    let models = ModelsView {
-        paid: model(Tier::Paid),
-        free: model(Tier::Free),
-        all_paid: bound(Tier::Paid),
-        all_free: bound(Tier::Free),
-    };
+    let (paid, free) = (of_tier(Tier::Paid), of_tier(Tier::Free));
     let times = times.iter().filter(|time| time.tool == tool).map(|time| TimeView {
         tier: time.tier,
         model: time.model.clone(),
         seconds: time.secs,
         seconds_per_megapixel: time.secs_per_megapixel,
     });
-    let costs: &[Tool] = match tool {
+    let priced: &[Tool] = match tool {
         ToolName::RemoveBackground => &[Tool::RemoveBackground],
         ToolName::Upscale => &[Tool::Upscale(Factor::X2), Tool::Upscale(Factor::X4)],
         // Every mode costs the same.
@@ -355,16 +325,51 @@ fn offer(tool: ToolName, served: &[ServedModel], times: &[TypicalTime]) -> ToolO
     };
     ToolOffer {
         tool,
-        available: serving(Tier::Paid).next().is_some(),
-        free_available: serving(Tier::Free).next().is_some(),
-        costs: costs
+        available: for_any_size(&paid).next().is_some(),
+        free_available: for_any_size(&free).next().is_some(),
+        costs: priced
             .iter()
             .map(|tool| CostView {
                 factor: tool.factor().map(Factor::get),
                 credits: credits::price(*tool),
             })
             .collect(),
-        models,
+        models: ModelsView {
+            paid: main_model(tool, &paid),
+            free: main_model(tool, &free),
+            all_paid: bound_models(&paid),
+            all_free: bound_models(&free),
+        },
         times: times.collect(),
     }
+}
+
+/// Returns the models that serve pictures of any size.
+fn for_any_size<'a>(served: &[&'a ServedModel]) -> impl Iterator<Item = &'a ServedModel> {
+    served.iter().copied().filter(|served| served.largest_pixels.is_none())
+}
+
+/// Returns the model that serves a tool. Magic Fix may have one model per mode; then the tool as a whole has none.
+fn main_model(tool: ToolName, served: &[&ServedModel]) -> Option<String> {
+    let mut models = for_any_size(served).map(|served| &served.model);
+    let first = models.next()?;
+    let is_only = tool != ToolName::MagicFix || models.all(|model| model == first);
+    is_only.then(|| first.clone())
+}
+
+/// Returns each model once, although several workers may serve it.
+fn bound_models(served: &[&ServedModel]) -> Vec<BoundModelView> {
+    let mut models = Vec::new();
+    for served in served {
+        let model = BoundModelView {
+            model: served.model.clone(),
+            sha256: served.sha256.clone(),
+            factor: served.factor,
+            largest_pixels: served.largest_pixels,
+        };
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    models
 }

@@ -44,10 +44,7 @@ pub async fn get_file(
     // Objects never change, so a client that knows one hardly ever needs its bytes again.
     if let Some(known) = header_text(&headers, header::IF_NONE_MATCH)
         && let (_, Some(etag)) = app.storage.head(&key).await?
-        && known
-            .split(',')
-            .map(str::trim)
-            .any(|known| known == "*" || known.trim_start_matches("W/") == etag)
+        && has_etag(known, &etag)
     {
         let not_modified = [(header::ETAG, header_value(&etag)?), (header::CACHE_CONTROL, caching)];
         return Ok((StatusCode::NOT_MODIFIED, not_modified).into_response());
@@ -70,6 +67,12 @@ pub async fn get_file(
         response = response.header(header::CONTENT_RANGE, range);
     }
     response.body(body_of(object)).map_err(|error| ApiError::Internal(error.into()))
+}
+
+/// Returns whether the value of `If-None-Match` names `etag`, or any.
+fn has_etag(known: &str, etag: &str) -> bool {
+    let mut known = known.split(',').map(str::trim);
+    known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)
 }
 
 /// Opens the object, or the requested range of it.
@@ -122,23 +125,15 @@ fn single_range(header: &str) -> Option<String> {
 }
 
 async fn object_key(app: &App, file: File) -> Result<Option<String>, ApiError> {
+    let image = |id| images::get(&app.pool, id);
+    let result = |id| results::get(&app.pool, id);
     Ok(match file {
-        File::Image(id) | File::ImageThumbnail(id) | File::ImagePreview(id) => {
-            let found = images::get(&app.pool, id).await?;
-            found.and_then(|image| match file {
-                File::ImageThumbnail(_) => Some(image.thumbnail_key),
-                File::ImagePreview(_) => image.preview_key,
-                _ => Some(image.object_key),
-            })
-        }
-        File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id) => {
-            let found = results::get(&app.pool, id).await?;
-            found.and_then(|result| match file {
-                File::ResultThumbnail(_) => Some(result.thumbnail_key),
-                File::ResultPreview(_) => result.preview_key,
-                _ => Some(result.object_key),
-            })
-        }
+        File::Image(id) => image(id).await?.map(|image| image.object_key),
+        File::ImageThumbnail(id) => image(id).await?.map(|image| image.thumbnail_key),
+        File::ImagePreview(id) => image(id).await?.and_then(|image| image.preview_key),
+        File::Result(id) => result(id).await?.map(|result| result.object_key),
+        File::ResultThumbnail(id) => result(id).await?.map(|result| result.thumbnail_key),
+        File::ResultPreview(id) => result(id).await?.and_then(|result| result.preview_key),
     })
 }
 
