@@ -6,6 +6,7 @@ pub mod buy_credits;
 pub mod create_key;
 pub mod delete_account;
 pub mod export_account;
+pub mod find_image;
 pub mod image_from_result;
 pub mod magic_fix;
 pub mod manage_webhooks;

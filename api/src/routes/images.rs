@@ -16,6 +16,7 @@ use crate::http::multipart::{FileUpload, UploadBody, multipart, named_file};
 use crate::http::problem::Problem;
 use crate::http::request::{MetadataQuery, Path, Query, RequestPreferences, id};
 use crate::state::App;
+use crate::usecases::find_image::owned_image;
 use crate::usecases::run_tool::announce_canceled;
 use crate::usecases::upload_image::{NewUpload, upload_image};
 
@@ -29,8 +30,7 @@ pub async fn get_image(
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
 ) -> Result<Json<ImageView>, ApiError> {
-    let image = images::owned(&app.pool, user.id, id(&image, "Image")?).await?;
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let image = owned_image(&app, user.id, id(&image, "Image")?).await?;
     Ok(Json(ImageView::new(&image, &app.signer)))
 }
 

@@ -5,12 +5,13 @@ use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
-use retouch_core::{ImageId, UserId, images, workers};
+use retouch_core::{ImageId, UserId, workers};
 use retouch_pixels::mask::Drawing;
 use retouch_pixels::{Limits, PixelError};
 use retouch_prompts::{Offer, Prompt};
 use sha2::{Digest, Sha256};
 
+use super::find_image::owned_image;
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
 use crate::error::ApiError;
 use crate::limits::decode_budget::Caller;
@@ -19,17 +20,15 @@ use crate::state::App;
 /// A request to run Magic Fix.
 #[derive(Clone, Debug)]
 pub struct FixRequest {
-    /// The image.
     pub image: ImageId,
-    /// The uploaded mask.
+    /// As it was uploaded.
     pub mask: Bytes,
     /// Whether no pixel outside the mask may change; `None` leaves it to the mode.
     pub is_mask_exact: Option<bool>,
-    /// The prompt as entered.
+    /// As it was entered.
     pub prompt: String,
-    /// A repeat with the same key returns the first response.
+    /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
-    /// How to wait for the result.
     pub waiting: Waiting,
 }
 
@@ -44,8 +43,7 @@ pub async fn magic_fix(
     user: UserId,
     request: FixRequest,
 ) -> Result<RunOutcome, ApiError> {
-    let image = db::within(images::owned(&app.pool, user, request.image)).await?;
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let image = owned_image(app, user, request.image).await?;
     let prompt = Prompt::parse(&request.prompt)?;
     let tool = Tool::MagicFix(prompt.mode());
     check_size(app, tool, image.width.max(image.height))?;

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::find_image::owned_image;
 use super::image_from_result::image_from_result;
 use super::magic_fix::{FixRequest, magic_fix};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
@@ -34,7 +35,6 @@ pub enum PictureSource {
     Id(Uuid),
     /// The file of a signed address whose signature is valid.
     File(File),
-    /// The picture itself.
     Inline(Bytes),
 }
 
@@ -66,9 +66,8 @@ pub enum Action {
     Run(Tool),
     /// Runs Magic Fix.
     Fix {
-        /// The prompt as entered.
+        /// As it was entered.
         prompt: String,
-        /// Where it works.
         area: Area,
         /// Whether no pixel outside the mask may change; `None` leaves it to the mode.
         is_mask_exact: Option<bool>,
@@ -78,9 +77,7 @@ pub enum Action {
 /// A call of a tool.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its picture.
     pub picture: PictureSource,
-    /// Its work.
     pub action: Action,
     /// Distinguishes calls that are otherwise equal. Equal calls share a run and its price.
     pub idempotency_key: Option<String>,
@@ -175,10 +172,7 @@ async fn find_picture(
         }
         PictureSource::File(
             File::Image(id) | File::ImageThumbnail(id) | File::ImagePreview(id),
-        ) => {
-            let image = db::within(images::owned(&app.pool, user.id, id)).await?;
-            image.ok_or(ApiError::NotFound("Image"))?
-        }
+        ) => owned_image(app, user.id, id).await?,
         PictureSource::File(
             File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id),
         ) => image_from_result(app, user.id, id, Stay::LikeSource).await?.0,

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use retouch_core::UserId;
 use retouch_pixels::{Limits, upload};
 
-use super::upload_image::readable;
-use super::verify_picture::count_upload;
+use super::upload_image::{count_upload, readable};
 use crate::error::ApiError;
 use crate::state::App;
 

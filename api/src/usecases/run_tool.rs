@@ -7,25 +7,22 @@ use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobEvent;
 use retouch_core::results::{self, ResultImage};
-use retouch_core::{ImageId, JobId, UserId, images};
+use retouch_core::{ImageId, JobId, UserId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::find_image::owned_image;
 use crate::error::ApiError;
 use crate::state::App;
 
 /// A request to run a tool.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// The image.
     pub image: ImageId,
-    /// The tool.
     pub tool: Tool,
-    /// The tier: paid or free.
     pub tier: Tier,
     /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
-    /// How to wait for the result.
     pub waiting: Waiting,
 }
 
@@ -65,8 +62,7 @@ pub async fn run_tool(
     user: UserId,
     request: RunRequest,
 ) -> Result<RunOutcome, ApiError> {
-    let image = db::within(images::owned(&app.pool, user, request.image)).await?;
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let image = owned_image(app, user, request.image).await?;
     check_size(app, request.tool, image.width.max(image.height))?;
     let job = NewJob {
         owner: Some(user),

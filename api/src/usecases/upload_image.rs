@@ -1,13 +1,15 @@
 //! Uploads an image: validates it, applies its orientation, strips its metadata unless told otherwise, and stores it with a thumbnail and a
 //! preview. HEIC and AVIF are converted first. Its provenance is stored separately.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
-use retouch_core::ImageId;
 use retouch_core::db;
 use retouch_core::images::{
     self, Image, ImageName, InsertOutcome, NewImage, Provenance, Quota, Uploader,
 };
 use retouch_core::storage::{image_key, image_preview_key, image_thumbnail_key};
+use retouch_core::{ImageId, UserId};
 use retouch_credentials::Format;
 use retouch_heif::{self as heif, Codec};
 use retouch_pixels::decode::Header;
@@ -46,11 +48,8 @@ impl Metadata {
 
 /// An image to store.
 pub struct NewUpload {
-    /// The uploader.
     pub uploader: Uploader,
-    /// The uploaded file.
     pub file: Bytes,
-    /// Its name.
     pub name: Option<ImageName>,
     /// Maximum width and height, in pixels.
     pub max_dimension: u32,
@@ -239,4 +238,18 @@ async fn check_room(app: &App, uploader: &Uploader, size_bytes: i64) -> Result<(
         return Ok(());
     }
     Err(ApiError::StorageFull(quota))
+}
+
+/// Counts an upload that is not stored, and returns whose it is.
+pub(super) async fn count_upload(
+    app: &App,
+    (user, address): (Option<UserId>, IpAddr),
+) -> Result<Caller, ApiError> {
+    if let Some(user) = user {
+        app.rate_limits.users.uploads.count(user).await?;
+        return Ok(Caller::User(user));
+    }
+    let visitor = app.visitors.visitor(address);
+    app.rate_limits.visitors.uploads.count(&visitor).await?;
+    Ok(Caller::Visitor(visitor.pseudonym))
 }

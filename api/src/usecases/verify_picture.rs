@@ -7,9 +7,8 @@ use retouch_core::UserId;
 use retouch_credentials::{Report, reading_bytes};
 use retouch_pixels::Limits;
 
-use super::upload_image::size;
+use super::upload_image::{count_upload, size};
 use crate::error::ApiError;
-use crate::limits::decode_budget::Caller;
 use crate::state::App;
 
 /// Reads the marks of a file. Counts as an upload of the user, or of the address of a visitor.
@@ -24,18 +23,4 @@ pub async fn verify_picture(
     let verifier = app.verifier.clone();
     let memory = file.len() as u64 + reading_bytes(&file);
     Ok(app.decoders.run(caller, memory, move || verifier.read(&file)).await?.0)
-}
-
-/// Counts an upload that is not stored, and returns whose it is.
-pub async fn count_upload(
-    app: &App,
-    (user, address): (Option<UserId>, IpAddr),
-) -> Result<Caller, ApiError> {
-    if let Some(user) = user {
-        app.rate_limits.users.uploads.count(user).await?;
-        return Ok(Caller::User(user));
-    }
-    let visitor = app.visitors.visitor(address);
-    app.rate_limits.visitors.uploads.count(&visitor).await?;
-    Ok(Caller::Visitor(visitor.pseudonym))
 }

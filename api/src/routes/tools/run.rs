@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::jobs::{Job, JobState};
 use retouch_core::results;
-use retouch_core::{UserId, images, with_causes};
+use retouch_core::{UserId, with_causes};
 
 use crate::error::ApiError;
 use crate::http::problem::Problem;
@@ -14,6 +14,7 @@ use crate::http::request::{ImageQuery, RequestPreferences, id};
 use crate::routes::jobs::views::job_view;
 use crate::routes::views::{JobView, ResultView};
 use crate::state::App;
+use crate::usecases::find_image::owned_image;
 use crate::usecases::run_tool::{RunOutcome, RunRequest, Waiting, run_tool};
 
 /// The headers of run routes, for the OpenAPI document; [`RequestPreferences`] reads them.
@@ -91,8 +92,7 @@ pub async fn list(
     image: &str,
     tool: ToolName,
 ) -> Result<Json<Vec<ResultView>>, ApiError> {
-    let image = images::owned(&app.pool, user, id(image, "Image")?).await?;
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let image = owned_image(app, user, id(image, "Image")?).await?;
     let mut made = results::of_images(&app.pool, &[image.id]).await?;
     made.retain(|result| result.tool == tool);
     Ok(Json(ResultView::list(&made, &app.signer)))

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use retouch_core::images;
 use retouch_core::selection::Clicks;
 
 use crate::error::ApiError;
@@ -11,6 +10,7 @@ use crate::http::caller::SignedIn;
 use crate::http::problem::Problem;
 use crate::http::request::{JsonBody, Path, id};
 use crate::state::App;
+use crate::usecases::find_image::owned_image;
 use crate::usecases::select::select;
 
 /// Selects the clicked object: the object at the positive points without the parts that the negative ones mark, the
@@ -30,8 +30,7 @@ pub async fn select_in_image(
     Path(image): Path<String>,
     body: Result<JsonBody<Clicks>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let image = images::owned(&app.pool, user.id, id(&image, "Image")?).await?;
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let image = owned_image(&app, user.id, id(&image, "Image")?).await?;
     let JsonBody(clicks) = body?;
     let png = select(&app, user.id, image, clicks).await?;
     Ok(([(header::CONTENT_TYPE, "image/png")], png).into_response())
