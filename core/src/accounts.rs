@@ -33,9 +33,10 @@ const CANCELED_TOGETHER: i64 = 50;
 
 /// Deletes the account of `user`. Returns `None` if it was already deleted.
 ///
-/// Cancels active jobs and releases their holds. Then one transaction ends the account: it revokes API keys, deletes webhooks, forfeits
-/// the remaining credits and forgets the identity. Stores `identity_hash`, a keyed hash of issuer and subject that
-/// only the caller can compute, for twelve months, so that the same person's next account gets no free credits.
+/// Cancels active jobs and releases their holds. Then one transaction ends the account: it revokes API keys, deletes
+/// webhooks, forfeits the remaining credits and forgets the identity. Stores `identity_hash`, a keyed hash of issuer
+/// and subject that only the caller can compute, for twelve months, so that the same person's next account gets no free
+/// credits.
 ///
 /// Images, results, masks and prompts are erased, and their objects doomed, in batches that nobody waits for. The
 /// first batch, which is all that an ordinary account has, is erased before this returns; the janitor erases the others.

@@ -16,8 +16,8 @@ pub struct DatabaseConfig {
     /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
     pub database_url: Secret,
-    /// Maximum number of connections that this process opens to Postgres, at least 4: up to two tasks at a time hold one for a
-    /// lock, and use another.
+    /// Maximum number of connections that this process opens to Postgres, at least 4: up to two tasks at a time hold
+    /// one for a lock, and use another.
     #[arg(long, env, default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..))]
     pub database_connections: u32,
 }

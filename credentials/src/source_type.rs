@@ -50,8 +50,8 @@ impl SourceType {
         self.weight() == GENERATED
     }
 
-    /// Returns the weight: if several source types apply to a picture, the one with the greatest weight counts. Content from a
-    /// trained model outweighs content from another program, and any origin outweighs corrections.
+    /// Returns the weight: if several source types apply to a picture, the one with the greatest weight counts. Content
+    /// from a trained model outweighs content from another program, and any origin outweighs corrections.
     pub(crate) fn weight(&self) -> u8 {
         match self.0.as_str() {
             "trainedAlgorithmicMedia" | "compositeWithTrainedAlgorithmicMedia" => GENERATED,

@@ -18,8 +18,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns whether meeting these demands is enough to take jobs of a class. A class requires all of its demands; Magic Fix
-    /// requires one mode, because the API accepts only jobs whose mode a worker serves.
+    /// Returns whether meeting these demands is enough to take jobs of a class. A class requires all of its demands;
+    /// Magic Fix requires one mode, because the API accepts only jobs whose mode a worker serves.
     pub fn suffice_for(class: JobClass, is_met: impl Fn(Self) -> bool) -> bool {
         let demands = Self::of_class(class);
         match class.tool {

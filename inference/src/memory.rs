@@ -48,7 +48,8 @@ struct Shared {
     changed: Condvar,
     /// Exclusive while a load is measured, shared by all other loads: the device's memory shows only their sum.
     loading: RwLock<()>,
-    /// The number of unloads, and of loads that did not wait for a measured one to end; and how many of these are in progress.
+    /// The number of unloads, and of loads that did not wait for a measured one to end; and how many of these are in
+    /// progress.
     spoiled: AtomicU64,
     beside: AtomicU64,
     /// The number of loads and unloads so far.

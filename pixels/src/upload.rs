@@ -37,8 +37,8 @@ pub struct Upload {
     pub thumbnail: Bytes,
     /// `image/png` or `image/jpeg`.
     pub thumbnail_type: &'static str,
-    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is at most that large, or
-    /// nobody will look at it.
+    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is at most that
+    /// large, or nobody will look at it.
     pub preview: Option<Bytes>,
 }
 

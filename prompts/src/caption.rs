@@ -29,8 +29,8 @@ pub(super) fn caption_of(text: &str) -> String {
         .map(|at| at..at + ENGLISH.introduction(&lower[at..]));
     let begins = |at: usize, verbs: &[&str]| ENGLISH.leading(&lower[at..], verbs).is_some();
     let paints = begins(first, &ADD) || begins(first, ENGLISH.change);
-    // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there", "remove the sky and make it
-    // red".
+    // "Remove the cup and replace it with a flower", "take the cup away, then put a flower there", "remove the sky and
+    // make it red".
     let second = || {
         let replaces = lower.iter().position(|word| word == "replace" || word == "replacing");
         // "Make it look natural and put a flower there" paints a flower.

@@ -45,7 +45,8 @@ impl Request {
     }
 }
 
-/// Returns the mode of a prompt with these requests; `None` if there are none. `replaces` says whether it replaces what it removes.
+/// Returns the mode of a prompt with these requests; `None` if there are none. `replaces` says whether it replaces what
+/// it removes.
 pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
     let removes = requests.iter().any(|request| request.act == Act::Remove);
     let first = deciding(requests)?;

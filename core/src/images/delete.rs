@@ -25,9 +25,11 @@ pub async fn delete_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx:
     let mut tx = db::begin(pool).await?;
     // This lock prevents submissions for the images until the transaction ends.
     users::lock(&mut tx, owner).await?;
-    // In the order of their ids, as everywhere: the expiry of a picture also changes the images made from it, which are younger.
+    // In the order of their ids, as everywhere: the expiry of a picture also changes the images made from it, which are
+    // younger.
     let images = sqlx::query_scalar!(
-        // No index serves `is not distinct from`. With `=`, Postgres would read all images of the owner, because it expects few.
+        // No index serves `is not distinct from`. With `=`, Postgres would read all images of the owner, because it
+        // expects few.
         r#"select id as "id: ImageId" from images where id = any($1) and owner_id is not distinct from $2
            order by id for update"#,
         &ids,
@@ -67,8 +69,8 @@ pub(crate) async fn delete_some(
 /// number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
-    // Deleting an image also locks the images made from it. Their owner may be deleting those, and wait for an expired image that is
-    // locked here. This gives up before Postgres detects the deadlock and aborts one of the two.
+    // Deleting an image also locks the images made from it. Their owner may be deleting those, and wait for an expired
+    // image that is locked here. This gives up before Postgres detects the deadlock and aborts one of the two.
     sqlx::query!("set local lock_timeout = '500ms'").execute(&mut *tx).await?;
     let expired = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images i

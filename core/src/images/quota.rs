@@ -4,8 +4,8 @@ use sqlx::PgExecutor;
 
 use crate::UserId;
 
-/// What an account stores: images and results, including those that expire, and the Content Credentials of images. Thumbnails do
-/// not count.
+/// What an account stores: images and results, including those that expire, and the Content Credentials of images.
+/// Thumbnails do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
     pub bytes: i64,

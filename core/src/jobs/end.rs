@@ -131,8 +131,8 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
     .map(drop)
 }
 
-/// Moves active jobs to `state`, releases their holds, returns their free runs, and announces their end. The caller has locked
-/// the rows of the jobs and of their payers. A failed job keeps its mask, so that an operator can retry it.
+/// Moves active jobs to `state`, releases their holds, returns their free runs, and announces their end. The caller has
+/// locked the rows of the jobs and of their payers. A failed job keeps its mask, so that an operator can retry it.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
     jobs: &[JobId],

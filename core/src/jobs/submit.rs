@@ -406,8 +406,8 @@ async fn join(
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     let fix = new.fix.as_ref();
     let same = sqlx::query_scalar!(
-        // A program that sends a picture twice creates two images with the same bytes. If the job's image has been deleted, any
-        // upload of a program counts. An empty checksum stands for a prompt and a mask that were deleted.
+        // A program that sends a picture twice creates two images with the same bytes. If the job's image has been
+        // deleted, any upload of a program counts. An empty checksum stands for a prompt and a mask that were deleted.
         r#"select (j.image_id is not distinct from $2 or exists (
                       select from images b left join images a on a.id = j.image_id
                       where b.id = $2 and b.expires_at is not null

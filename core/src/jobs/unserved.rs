@@ -19,8 +19,8 @@ pub const UNSERVED_CODE: &str = "tool_unavailable";
 /// Maximum number of jobs that one call ends.
 const BATCH: i64 = 100;
 
-/// Fails queued jobs that no worker has been able to run for `after`, at no cost, and returns them. Leaves out jobs whose owner's
-/// row is locked.
+/// Fails queued jobs that no worker has been able to run for `after`, at no cost, and returns them. Leaves out jobs
+/// whose owner's row is locked.
 pub async fn end_unserved(pool: &PgPool, after: Duration) -> sqlx::Result<Vec<JobId>> {
     let unserved = sqlx::query!(
         r#"with served as (

@@ -79,8 +79,8 @@ pub enum Outcome {
     Mismatch,
     /// The buyer's account was deleted before the payment. An operator should refund it.
     OwnerGone,
-    /// The order that we attached to the payment is not in the database and cannot be placed again, or it has another checkout
-    /// page. An operator must decide.
+    /// The order that we attached to the payment is not in the database and cannot be placed again, or it has another
+    /// checkout page. An operator must decide.
     OrderMissing,
     /// The payment belongs to no order of ours.
     Unknown,
@@ -428,8 +428,8 @@ pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String
     .await
 }
 
-/// Deletes the text of messages that are older than `days` and belong to no order: it names a buyer, and deleting their account
-/// would not find it. Returns their number.
+/// Deletes the text of messages that are older than `days` and belong to no order: it names a buyer, and deleting their
+/// account would not find it. Returns their number.
 pub async fn forget_texts(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
     let forgotten = sqlx::query!(
         "update payment_events set payload = ''

@@ -1,5 +1,5 @@
-//! Statements read few rows, whatever the planner expects: its statistics are old, or its plan is the same for small and large
-//! accounts.
+//! Statements read few rows, whatever the planner expects: its statistics are old, or its plan is the same for small
+//! and large accounts.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ async fn entries_read(pool: &PgPool, table: &str) -> i64 {
     .unwrap()
 }
 
-/// Stores 500 accounts with an image and eight failed runs, and one with 1,000 images and a failed run of each, which it returns.
-/// So Postgres expects few images and jobs of an owner.
+/// Stores 500 accounts with an image and eight failed runs, and one with 1,000 images and a failed run of each, which
+/// it returns. So Postgres expects few images and jobs of an owner.
 async fn large_account(pool: &PgPool) -> UserId {
     let ada = user(pool, "ada", 0).await;
     let others = "insert into users (id, issuer, subject)

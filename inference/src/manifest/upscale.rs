@@ -85,8 +85,8 @@ pub struct Tiling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TilingMode {
-    /// Tiles share no more than one row or column. The padding is at least the model's receptive radius, so each tile equals the same part of
-    /// the whole picture's result.
+    /// Tiles share no more than one row or column. The padding is at least the model's receptive radius, so each tile
+    /// equals the same part of the whole picture's result.
     Exact,
     /// Tiles overlap and are blended, because the receptive radius is larger than any affordable padding.
     Blend,

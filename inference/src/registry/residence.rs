@@ -178,7 +178,8 @@ impl Residence {
         Some(Before { used, spoiled })
     }
 
-    /// Measures the model after its first load, which included a run of one input, or of two if it takes batches. Ends the load. Returns how many inputs may run together, of `batch` at most.
+    /// Measures the model after its first load, which included a run of one input, or of two if it takes batches. Ends
+    /// the load. Returns how many inputs may run together, of `batch` at most.
     pub fn settle(
         &mut self,
         load: Load<'_>,

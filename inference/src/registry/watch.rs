@@ -90,9 +90,9 @@ impl Watcher {
         }
     }
 
-    /// Takes a snapshot, at `time`, and applies it if it differs from the applied one and equals that of the last poll: files that
-    /// are still being written are left alone. Loads a refused model again once its retry is due. Returns true if the
-    /// registry changed.
+    /// Takes a snapshot, at `time`, and applies it if it differs from the applied one and equals that of the last poll:
+    /// files that are still being written are left alone. Loads a refused model again once its retry is due. Returns
+    /// true if the registry changed.
     pub async fn poll(&mut self, time: Instant) -> bool {
         let (registry, last) = (Arc::clone(&self.registry), self.bindings.clone());
         let take = move || Snapshot::take(&registry.models_dir, registry.device(), Some(&last));

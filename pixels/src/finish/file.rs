@@ -52,8 +52,8 @@ impl Output {
     }
 }
 
-/// Encodes a picture. `is_gray` says that its colors are gray; only then a JPEG holds gray samples. `profile` describes RGB or
-/// gray samples.
+/// Encodes a picture. `is_gray` says that its colors are gray; only then a JPEG holds gray samples. `profile` describes
+/// RGB or gray samples.
 pub(super) fn write(
     mut picture: RgbaImage,
     output: Output,

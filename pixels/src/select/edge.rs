@@ -1,9 +1,9 @@
 //! Finds the edge of a selection in the reduced copy.
 //!
-//! Pixels that the prior is sure of are the seeds; in between, two regions grow toward each other. A step is expensive where the
-//! color changes, where the prior disagrees, and where the color is more like that of the other side. The colors of both
-//! sides are known from the seeds, as histograms (Boykov, Jolly, "Interactive graph cuts", 2001, whose energy this is
-//! without the minimum cut, which takes more than linear time).
+//! Pixels that the prior is sure of are the seeds; in between, two regions grow toward each other. A step is expensive
+//! where the color changes, where the prior disagrees, and where the color is more like that of the other side. The
+//! colors of both sides are known from the seeds, as histograms (Boykov, Jolly, "Interactive graph cuts", 2001, whose
+//! energy this is without the minimum cut, which takes more than linear time).
 
 use super::Marks;
 use super::grow::{Label, grow};

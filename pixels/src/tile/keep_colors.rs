@@ -25,8 +25,8 @@ const BUSY: f32 = 32.0;
 /// The weight of a pixel in a flat place. With scales up to 8, the sums of two passes fit into 32 bits.
 const FLAT: f32 = 64.0;
 
-/// The weighted drift of R, G and B, as sums of an output block, and the weight. Integers, so that the sums of a window do not
-/// depend on where it starts: tiles match to the bit.
+/// The weighted drift of R, G and B, as sums of an output block, and the weight. Integers, so that the sums of a window
+/// do not depend on where it starts: tiles match to the bit.
 type Weighted = [i32; 4];
 
 /// Corrects the output of an upscaler, bytes `[1, h * scale, w * scale, 3]`, by its drift from the input, bytes

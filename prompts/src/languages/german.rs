@@ -48,9 +48,9 @@ pub(super) fn describes(text: &str, words: &[String]) -> bool {
     without == "ohne" && is_participle && !is_noun()
 }
 
-/// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto wieder
-/// her", "leg eine Decke hin". "Weg" is also a path, and "lass den Hund raus" lets the dog out. `is_whole` says whether the prompt
-/// has no other part.
+/// Recognizes a verb whose parts stand apart: "mach das Auto weg", "lass den Mann verschwinden", "stelle das Foto
+/// wieder her", "leg eine Decke hin". "Weg" is also a path, and "lass den Hund raus" lets the dog out. `is_whole` says
+/// whether the prompt has no other part.
 pub(super) fn split_verb(text: &str, part: &[String], is_whole: bool) -> Option<Verb> {
     if is_gone(text, part, is_whole) || takes_out(part) {
         return Some(Verb::split(Act::Remove));

@@ -278,8 +278,8 @@ fn denies(part: &[String]) -> bool {
     })
 }
 
-/// Recognizes "without changing her face", "ohne das Gesicht zu verändern" and "sem alterar o fundo", but neither "without the
-/// ring" nor "sem colar".
+/// Recognizes "without changing her face", "ohne das Gesicht zu verändern" and "sem alterar o fundo", but neither
+/// "without the ring" nor "sem colar".
 fn is_condition(part: &[String]) -> bool {
     let [without, verb, rest @ ..] = part else { return false };
     let ends = |endings: &[&str]| endings.iter().any(|ending| verb.ends_with(ending));

@@ -1,5 +1,5 @@
-//! Finds the card that is CUDA's device 0, on which every model runs. `nvidia-smi` numbers the cards of the machine by their place
-//! on the bus. CUDA numbers those that `CUDA_VISIBLE_DEVICES` lists, in that order.
+//! Finds the card that is CUDA's device 0, on which every model runs. `nvidia-smi` numbers the cards of the machine by
+//! their place on the bus. CUDA numbers those that `CUDA_VISIBLE_DEVICES` lists, in that order.
 
 use std::process::Command;
 

@@ -65,8 +65,8 @@ pub async fn run_all(
     bail!("{} of {total} pictures failed", failed.len())
 }
 
-/// Shows the progress: a bar if standard error is a terminal, and a line for each picture unless the bar and the lines would share
-/// the terminal.
+/// Shows the progress: a bar if standard error is a terminal, and a line for each picture unless the bar and the lines
+/// would share the terminal.
 struct Board {
     bar: Option<ProgressBar>,
     has_lines: bool,

@@ -32,8 +32,9 @@ const MARGIN: u32 = Upscale::MARGIN;
 /// Maximum side of a tile, in input pixels.
 const LARGEST_SIDE: u32 = Upscale::LARGEST_AREA;
 
-/// Restores detail in the hole of a crop and as far around it as [`patch::RING`]; the rest may stay as it is. Returns the crop,
-/// its new R, G, B, and how long the model ran. If the model runs out of memory, starts again with tiles of half the size.
+/// Restores detail in the hole of a crop and as far around it as [`patch::RING`]; the rest may stay as it is. Returns
+/// the crop, its new R, G, B, and how long the model ran. If the model runs out of memory, starts again with tiles of
+/// half the size.
 pub async fn clarify(
     crop: Crop,
     net: &impl Net,
@@ -105,7 +106,8 @@ pub async fn clarify(
     Ok((crop, clarified, ran))
 }
 
-/// Repeats the last pixels of R, G, B, so that a picture of `from` (width, height) gets the size `to`, which is at least as large.
+/// Repeats the last pixels of R, G, B, so that a picture of `from` (width, height) gets the size `to`, which is at
+/// least as large.
 fn with_sides(rgb: &[u8], from: (u32, u32), to: (u32, u32)) -> Vec<u8> {
     if from == to {
         return rgb.to_vec();
