@@ -3,16 +3,14 @@ import io
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
-from pathlib import Path
 from unittest import mock
 
 from checks import test
 from checks.beside import Beside
 from checks.test import Counts
-from common.console import Problem, line
+from common.console import Problem
 
 
 def taken(beside):
@@ -85,68 +83,6 @@ class PartsTest(unittest.TestCase):
         test.PARTS["ui"] = lambda: os.kill(os.getpid(), 9)
         found = self.run_parts(["ui", "outages"], {"ui": ("outages", 10)})
         self.assertEqual(found, {"ui": Counts(failed=1), "outages": Counts(4)})
-
-
-class PreparationTest(unittest.TestCase):
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.place = Path(place.name)
-        for target, name, replacement in (
-            (test, "REPORTS", self.place / "reports"),
-            (test.prerequisites, "check", lambda: None),
-            (test.compiled, "restore", lambda: None),
-            (test, "install", self.install),
-            (test.build, "build_programs", self.build),
-        ):
-            patch = mock.patch.object(target, name, replacement)
-            patch.start()
-            self.addCleanup(patch.stop)
-        self.problem = None
-
-    def install(self, chosen):
-        self.wait_for("building")
-        (self.place / "installed").write_text(" ".join(chosen))
-
-    def build(self):
-        (self.place / "building").touch()
-        if self.problem:
-            raise self.problem
-
-    def wait_for(self, name):
-        deadline = time.monotonic() + 5
-        while not (self.place / name).exists():
-            if time.monotonic() > deadline:
-                raise Problem(f"{name}: not beside it")
-            time.sleep(0.01)
-
-    def prepare(self, *chosen):
-        with contextlib.redirect_stdout(io.StringIO()):
-            test.prepare(chosen)
-
-    def test_packages_are_installed_while_the_programs_are_built(self):
-        self.prepare("ui", "outages")
-        self.assertEqual((self.place / "installed").read_text(), "ui outages")
-
-    def test_a_failed_build_is_the_problem_once_everything_has_ended(self):
-        self.problem = Problem("does not compile")
-        with self.assertRaisesRegex(Problem, "does not compile"):
-            self.prepare("outages")
-        self.assertTrue((self.place / "installed").exists())
-
-    def test_parts_without_programs_build_none(self):
-        (self.place / "building").touch()
-        self.problem = AssertionError("built")
-        self.prepare("lint")
-        self.assertTrue((self.place / "installed").exists())
-
-
-class InstallTest(unittest.TestCase):
-    def test_a_part_reports_what_could_not_be_downloaded(self):
-        with mock.patch.object(test, "models_environment", side_effect=Problem("no network")) as tried:
-            with mock.patch.object(test.build, "install_packages_of"):
-                test.install(["rust"])
-        tried.assert_called_once()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 import os
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 from checks import compiled
-from common.config import REPO
 
 
 class KeepsDependencies(unittest.TestCase):
@@ -72,19 +69,6 @@ class KeepsDependencies(unittest.TestCase):
         linked = {path.name for path in (self.kept / "release").rglob("*") if path.is_file() and path.stat().st_nlink == 2}
         self.assertEqual(linked, {"libserde-1.rlib", "libserde-1.rmeta"})
 
-    def test_without_links_everything_is_copied(self):
-        with self.clone("one", "deps/libserde-1.rlib"), mock.patch.object(os, "link", side_effect=OSError("another file system")):
-            compiled.keep()
-        kept = self.kept / "release/deps/libserde-1.rlib"
-        self.assertEqual((kept.read_text(), kept.stat().st_mtime, kept.stat().st_nlink), ("one", 1_000, 1))
-
-    def test_a_clone_that_has_compiled_something_is_left_alone(self):
-        with self.clone("one", "deps/libserde-1.rlib"):
-            compiled.keep()
-        with self.clone("two", "deps/libtokio-1.rlib"):
-            compiled.restore()
-            self.assertEqual(self.files_in(compiled.TARGET / "release"), {"deps/libtokio-1.rlib"})
-
     def test_dependencies_are_replaced_when_the_lock_file_changes(self):
         with self.clone("one", "deps/libserde-1.rlib"):
             compiled.keep()
@@ -94,27 +78,3 @@ class KeepsDependencies(unittest.TestCase):
             self.inputs = "second"
             compiled.keep()
             self.assertEqual(self.files_in(self.kept / "release"), {"deps/libserde-2.rlib"})
-
-    def test_nothing_is_kept_without_the_setting(self):
-        del os.environ["RETOUCH_COMPILED"]
-        with self.clone("one", "deps/libserde-1.rlib"):
-            compiled.keep()
-        with self.clone("two"):
-            compiled.restore()
-            self.assertFalse(compiled.TARGET.exists())
-        self.assertFalse(self.kept.exists())
-
-
-class KeepsDownloads(unittest.TestCase):
-    def downloads(self, **setting):
-        environment = {name: value for name, value in os.environ.items() if name != "RETOUCH_DOWNLOADS"}
-        command = [sys.executable, "-B", "-c", "from ops.models import packages; print(packages.DOWNLOADS)"]
-        answer = subprocess.run(command, env={**environment, **setting}, cwd=REPO / "scripts", stdout=subprocess.PIPE, text=True, check=True)
-        return answer.stdout.strip()
-
-    def test_clones_share_the_folder_of_the_setting(self):
-        self.assertEqual(self.downloads(RETOUCH_DOWNLOADS="/kept"), "/kept")
-
-    def test_without_the_setting_a_clone_has_its_own(self):
-        for setting in ({}, {"RETOUCH_DOWNLOADS": ""}):
-            self.assertEqual(self.downloads(**setting), str(REPO / ".retouch/downloads"))
