@@ -49,8 +49,8 @@ pub struct Setting {
     builds_engines: bool,
 }
 
-/// The part of ONNX Runtime that builds engines, beside its library. `scripts/pack-worker` does not pack it, because
-/// TensorRT itself takes gigabytes.
+/// The part of ONNX Runtime that builds engines, beside its library. `scripts/models runtime --gpu` does not fetch it,
+/// because TensorRT itself takes gigabytes.
 const TENSORRT_LIBRARY: &str = "libonnxruntime_providers_tensorrt.so";
 
 /// The setting whose results the others are compared with.
