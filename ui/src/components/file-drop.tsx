@@ -1,10 +1,9 @@
-import { type DragEvent, useRef, useState } from 'react';
+import { useRef } from 'react';
 import { classNames } from '@/lib/class-names';
 import { passFocus } from '@/lib/pass-focus';
 import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
-import { isFileDrag } from './use-incoming-files';
 
 type FileDropProps = {
   hint: string;
@@ -23,24 +22,13 @@ type FileDropProps = {
  */
 export function FileDrop({ hint, types, onFiles, isMultiple = false, isRow = false }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
-  const [isDraggedOver, setDraggedOver] = useState(false);
-
-  function leave({ currentTarget, relatedTarget }: DragEvent) {
-    // Also fires when the pointer moves between children of the panel.
-    if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) setDraggedOver(false);
-  }
-
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the button does the same.
     <div
       ref={passFocus}
-      onDragOver={({ dataTransfer }) => setDraggedOver(isFileDrag(dataTransfer))}
-      onDragLeave={leave}
-      onDrop={() => setDraggedOver(false)}
       className={classNames(
         'relative flex flex-col items-center justify-center gap-4 rounded-lg border-2 border-dashed px-6 text-center transition-colors',
         isRow ? 'py-5 sm:flex-row sm:justify-start sm:text-left' : 'min-h-72 py-6',
-        isDraggedOver ? 'border-accent bg-accent-wash' : 'border-control bg-surface hover:bg-accent-wash',
+        'border-control bg-surface hover:bg-accent-wash in-data-dropping:border-accent in-data-dropping:bg-accent-wash',
       )}
     >
       <span
@@ -53,7 +41,7 @@ export function FileDrop({ hint, types, onFiles, isMultiple = false, isRow = fal
       </span>
       <div>
         <p className="text-lg font-semibold pointer-coarse:hidden">
-          {isDraggedOver ? t('Drop it here') : isMultiple ? t('Drop images here') : t('Drop an image here')}
+          {isMultiple ? t('Drop images here') : t('Drop an image here')}
         </p>
         {/* Touch screens have no drag and drop. */}
         <p className="hidden text-lg font-semibold pointer-coarse:block">

@@ -11,8 +11,7 @@ type Takers = {
 };
 
 /** Whether files are dragged. A picture dragged from a page, such as a thumbnail of this one, is also HTML. */
-export const isFileDrag = ({ types }: DataTransfer) =>
-  types.includes('Files') && !types.includes('text/html');
+const isFileDrag = ({ types }: DataTransfer) => types.includes('Files') && !types.includes('text/html');
 
 /**
  * Handles image files that are pasted or dropped anywhere on the page, except in a text field. Null while the page can
@@ -42,24 +41,36 @@ export function useIncomingFiles(takers: Takers | null) {
   });
 
   const drag = useEffectEvent((event: DragEvent) => {
-    if (!takers || !event.dataTransfer || !isFileDrag(event.dataTransfer)) return;
+    const isTaken = takers !== null && event.dataTransfer !== null && isFileDrag(event.dataTransfer);
+    markPage(isTaken && event.type === 'dragover');
+    if (!isTaken) return;
     event.preventDefault();
-    if (event.type === 'drop') accept(event.dataTransfer.files);
+    if (event.type === 'drop') accept(event.dataTransfer?.files ?? null);
   });
 
   // A plain effect may run after the page is visible, and miss a paste until then.
   useLayoutEffect(() => {
     const handlePaste = (event: ClipboardEvent) => paste(event);
     const handleDrag = (event: DragEvent) => drag(event);
+    // Also fires when the pointer moves between elements.
+    const handleLeave = ({ relatedTarget }: DragEvent) => relatedTarget === null && markPage(false);
     document.addEventListener('paste', handlePaste);
     document.addEventListener('dragover', handleDrag);
+    document.addEventListener('dragleave', handleLeave);
     document.addEventListener('drop', handleDrag);
     return () => {
+      markPage(false);
       document.removeEventListener('paste', handlePaste);
       document.removeEventListener('dragover', handleDrag);
+      document.removeEventListener('dragleave', handleLeave);
       document.removeEventListener('drop', handleDrag);
     };
   }, []);
 
   return accept;
+}
+
+/** Shows on the whole page that it takes the files that are dragged over it. */
+function markPage(isOver: boolean) {
+  document.documentElement.toggleAttribute('data-dropping', isOver);
 }

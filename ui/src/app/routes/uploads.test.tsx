@@ -103,6 +103,35 @@ test('an upload whose page was left says why it failed', async () => {
   expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
 });
 
+describe('files that are dragged over the page', () => {
+  const dataTransfer = { files: [], types: ['Files'] };
+  const page = () => document.documentElement;
+  /** jsdom has no drag events of its own. */
+  const leave = (from: Element, relatedTarget: Element | null) =>
+    fireEvent(from, new MouseEvent('dragleave', { bubbles: true, relatedTarget }));
+
+  test('mark all of it, until they leave it or are dropped', async () => {
+    renderApp('/images', { signedIn: true });
+    await screen.findByText('Drop images here');
+    for (const end of [
+      () => fireEvent.drop(screen.getByRole('main'), { dataTransfer }),
+      () => leave(page(), null),
+    ]) {
+      fireEvent.dragOver(screen.getByRole('contentinfo'), { dataTransfer });
+      leave(screen.getByRole('contentinfo'), page());
+      expect(page()).toHaveAttribute('data-dropping');
+      end();
+      expect(page()).not.toHaveAttribute('data-dropping');
+    }
+  });
+
+  test('do not mark a page that takes none', async () => {
+    renderApp('/pricing', { signedIn: true });
+    fireEvent.dragOver(await screen.findByRole('main'), { dataTransfer });
+    expect(page()).not.toHaveAttribute('data-dropping');
+  });
+});
+
 describe('several files', () => {
   const aFile = (name: string) => new File(['bytes'], name, { type: 'image/png' });
 
