@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use retouch_core::db::{self, PgPool};
+use retouch_core::db::{self, DatabaseError, PgPool};
 use retouch_core::jobs::TypicalTime;
 use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::{OwnerError, Storage, check_owner};
+use retouch_core::workers::{self, ServedModel};
 use retouch_core::{Clock, UserId};
 use retouch_credentials::{Credentials, Verifier};
 use retouch_heif::Heif;
@@ -44,8 +45,9 @@ const RENDERINGS_OF_CALLER: usize = 2;
 /// connection to the database (`DATABASE_CONNECTIONS`, 16 by default) while it waits.
 const TRANSACTIONS_OF_OWNER: usize = 4;
 
-/// How long readiness and typical times are reused: anybody may ask for them, as often as they like.
+/// How long readiness, models and typical times are reused: anybody may ask for them, as often as they like.
 const READINESS_AGE: Duration = Duration::from_secs(1);
+const MODELS_AGE: Duration = Duration::from_secs(2);
 const TIMES_AGE: Duration = Duration::from_secs(10);
 
 /// The services and settings of one API process. Clones share them.
@@ -99,6 +101,7 @@ pub struct Parts {
     pub selections: Arc<FairBudget<UserId>>,
     /// The typical times of runs.
     pub typical_times: Recent<Vec<TypicalTime>>,
+    models: Recent<Vec<ServedModel>>,
     readiness: Recent<Dependencies>,
     /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
@@ -173,6 +176,7 @@ impl App {
             samples: Arc::new(FairBudget::new(MAX_WAITING)),
             selections: Arc::new(FairBudget::new(MAX_WAITING)),
             typical_times: Recent::new(TIMES_AGE),
+            models: Recent::new(MODELS_AGE),
             readiness: Recent::new(READINESS_AGE),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -197,6 +201,11 @@ impl App {
             done
         };
         self.tasks.spawn(work.in_current_span()).await.context("changing an account")
+    }
+
+    /// Returns the models of all known workers, as they were at most two seconds ago.
+    pub async fn known_models(&self) -> Result<Vec<ServedModel>, DatabaseError> {
+        db::within(self.models.get(workers::known_models(&self.pool))).await
     }
 
     /// Returns which dependencies are available, or were a second ago.

@@ -262,7 +262,7 @@ impl From<&SiteConfig> for SiteView {
 /// The limits, prices, packs, identity provider and tools of this installation.
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
-    let served = workers::known_models(&app.pool).await?;
+    let served = app.known_models().await?;
     let times = app.typical_times.get(jobs::typical_times(&app.pool)).await?;
     let identity = &app.identity;
     let Support { heic, avif, .. } = app.heif.support().await;

@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
-use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
 use retouch_core::{ImageId, UserId, workers};
 use retouch_pixels::mask::Drawing;
@@ -34,7 +33,7 @@ pub struct FixRequest {
 
 /// Returns what Magic Fix can do with the installed models.
 pub async fn fix_offer(app: &App) -> Result<Offer, ApiError> {
-    Ok(workers::fix_offer(&db::within(workers::known_models(&app.pool)).await?))
+    Ok(workers::fix_offer(&app.known_models().await?))
 }
 
 /// Runs Magic Fix on a stored image.

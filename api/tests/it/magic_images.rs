@@ -182,7 +182,9 @@ async fn the_config_lists_modes_and_vocabulary(pool: PgPool) {
     );
     assert_eq!((&reach[0]["mode"], &reach[0]["exactByDefault"]), (&json!("edit"), &json!(true)));
     install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["red", "blue"])).await;
-    let config = app.get("/api/config").send().await.json();
+    // A process remembers for two seconds what it has read.
+    let restarted = TestApp::start(app.pool.clone()).await;
+    let config = restarted.get("/api/config").send().await.json();
     assert_eq!(offer(&config), [json!(["edit", "remove"]), json!(["red", "blue"]), json!(true)]);
     let offer = config["tools"].as_array().unwrap().last().unwrap();
     assert_eq!((&offer["tool"], &offer["available"]), (&json!("magic-fix"), &json!(true)));
