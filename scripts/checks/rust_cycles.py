@@ -133,7 +133,7 @@ def read_module(file, parent, folder):
     if "/*" in code:
         raise Problem(f"{shown(file)}: write comments with //, so that scripts/checks/rust_cycles.py can read the file.")
     code = TEST.sub(lambda test: "\n" * test[0].count("\n"), code)
-    # A module within the file counts as one of its items: what it calls `super` is the file.
+    # A module within the file counts as one of its items; its `super` is the file.
     code = INLINE.sub(lambda inline: re.sub(r"(?<!::)\bsuper::", "self::", inline[0]), code)
     module = Module(file, parent, items=set(ITEM.findall(code)))
     for name in CHILD.findall(code):

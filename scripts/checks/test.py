@@ -77,7 +77,7 @@ def prepare(chosen):
     try:
         build.build_programs()
     except Problem:
-        # Otherwise it would go on beside the next run.
+        # Otherwise it would continue beside the next run.
         others.result()
         raise
     others.result()

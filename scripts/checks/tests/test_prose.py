@@ -1,6 +1,7 @@
 import unittest
 
 from checks import prose
+from checks.prose import prose_of
 
 
 class ProseTest(unittest.TestCase):
@@ -26,9 +27,9 @@ class ProseTest(unittest.TestCase):
             self.assertIsNone(prose.suspicion(text), text)
 
     def test_comments_and_messages_are_read_and_code_is_not(self):
-        code = 'fn a() { // The first comment here\n  let sql = "select a from b where c";\n  fail("Five words make a message");\n}\n'
-        self.assertEqual(
-            [text for _, text in prose.slashes(code)], ["The first comment here", "Five words make a message"]
-        )
-        python = '"""A docstring of five words."""\nname = "too short"  # A comment of words\n'
-        self.assertEqual(sorted(text for _, text in prose.python(python)), ["A comment of words", "A docstring of five words."])
+        for suffix, text, prose in (
+            (".rs", 'fn a() { // The first comment here\n  let sql = "select a from b where c";\n  fail("Five words make a message");\n}\n', [(1, "The first comment here"), (3, "Five words make a message")]),
+            (".py", '"""A docstring of lines,\ntwo lines here."""\nname = "too short"  # A comment of words\n', [(1, "A docstring of lines,"), (2, "two lines here."), (3, "A comment of words")]),
+            (".md", "* A line of prose\n```\nin a fenced block\n```\n", [(1, "A line of prose")]),
+        ):
+            self.assertEqual(list(prose_of(suffix, text)), prose)
