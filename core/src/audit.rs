@@ -20,7 +20,6 @@ use crate::{JobId, OrderId, UserId};
 
 pub use objects::{Comparison, objects, objects_in_pages};
 
-/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {

@@ -252,7 +252,6 @@ pub async fn ping(pool: &PgPool) -> sqlx::Result<()> {
     .await
 }
 
-/// Fails unless exactly one row changed.
 pub(crate) fn exactly_one(rows: u64) -> sqlx::Result<()> {
     if rows == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

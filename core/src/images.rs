@@ -25,7 +25,6 @@ pub use name::{ImageName, result_label, split_extension};
 pub use provenance::{Provenance, provenance};
 pub use quota::{Quota, Stored, stored};
 
-/// An uploaded image.
 #[derive(Clone)]
 pub struct Image {
     pub id: ImageId,

@@ -53,7 +53,6 @@ pub type SampleReply = Reply<SampleRequest>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleFailure {
-    /// The part cannot be decoded.
     Unreadable,
     /// No model of this worker upscales such pictures by this factor.
     NoModel,

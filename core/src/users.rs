@@ -5,7 +5,6 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::{UserId, credits, db};
 
-/// A user and their balance.
 #[derive(Clone, Debug)]
 pub struct User {
     pub id: UserId,
@@ -22,7 +21,6 @@ pub struct User {
 /// A person whose token has been verified.
 #[derive(Clone, Copy, Debug)]
 pub struct SignIn<'a> {
-    /// The identity provider.
     pub issuer: &'a str,
     /// The provider's id of the person.
     pub subject: &'a str,

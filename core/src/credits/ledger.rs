@@ -13,9 +13,7 @@ use crate::{JobId, OrderId, UserId};
 pub enum LedgerKind {
     /// The free credits of a new user.
     SignupGrant,
-    /// A pack was paid for.
     Purchase,
-    /// The debit of a finished job.
     Job,
     /// Money of an order was refunded.
     Refund,

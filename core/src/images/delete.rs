@@ -5,7 +5,6 @@ use sqlx::{PgConnection, PgPool};
 use crate::jobs::{self, CancelScope};
 use crate::{ImageId, JobId, UserId, db, storage, users};
 
-/// Images that were deleted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
     pub images: Vec<ImageId>,

@@ -8,7 +8,6 @@ use retouch_catalog::{JobClass, Tier, ToolName};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueDepth {
     pub class: JobClass,
-    /// The number of queued jobs.
     pub waiting: i64,
     /// The age of the oldest in seconds; 0 if there is none.
     pub oldest_secs: f64,

@@ -84,7 +84,6 @@ pub enum Outcome {
     OrderMissing,
     /// The payment belongs to no order of ours.
     Unknown,
-    /// An event that we ignore.
     Ignored,
 }
 

@@ -56,7 +56,6 @@ pub enum RequestError {
     Busy,
     #[error("no worker replied in time")]
     TimedOut,
-    /// Redis is unavailable.
     #[error(transparent)]
     Queue(#[from] QueueError),
 }

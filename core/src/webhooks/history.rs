@@ -6,7 +6,6 @@ use sqlx::{PgConnection, PgPool};
 use super::{DeliveryProblem, DeliveryState, EventType};
 use crate::{EventId, JobId, UserId, WebhookId, db};
 
-/// A delivery and its last attempt.
 #[derive(Clone, Debug)]
 pub struct PastDelivery {
     pub id: EventId,
@@ -19,7 +18,6 @@ pub struct PastDelivery {
     pub attempted_at: Option<DateTime<Utc>>,
     /// The status of the last response.
     pub status: Option<i16>,
-    /// Why the last attempt failed.
     pub problem: Option<DeliveryProblem>,
     /// How long the last attempt took, in milliseconds.
     pub duration_ms: Option<i32>,

@@ -7,7 +7,6 @@ use sqlx::{PgConnection, PgPool};
 use super::{DeliveryProblem, EventType};
 use crate::{UserId, WebhookId, db, users};
 
-/// The maximum number of webhooks per user.
 pub const MAX_WEBHOOKS: i64 = 5;
 /// How long the previous secret still signs after a rotation.
 pub const OLD_SECRET_HOURS: i32 = 24;

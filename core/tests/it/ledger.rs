@@ -22,7 +22,6 @@ use retouch_standins::testing::{ISSUER, always_reachable, image, new_result, sig
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-/// The number of steps of a sequence.
 const STEPS: usize = 30;
 
 /// One sequence: a user, their jobs and orders so far, and the random numbers.
