@@ -39,7 +39,6 @@ mod marking;
 use failure::{Disposition, JobError, classify};
 use marking::{Marker, Original};
 
-/// Everything needed to run jobs.
 pub struct JobRunner {
     pub pool: PgPool,
     pub queue: Queue,

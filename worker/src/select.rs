@@ -105,7 +105,6 @@ impl Selecting {
         }
     }
 
-    /// Fetches and decodes a picture.
     async fn fetch(&self, request: &SelectionRequest) -> Result<Known, SelectionFailure> {
         let bytes = self.storage.get(&request.object_key).await.map_err(|error| match error {
             StorageError::Missing(_) => SelectionFailure::ImageMissing,

@@ -14,7 +14,6 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// The interval while it is not.
 const INTERVAL_UNAVAILABLE: Duration = Duration::from_secs(1);
 
-/// What a probe found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketState {
     /// No probe has ended yet.

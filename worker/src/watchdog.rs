@@ -16,7 +16,6 @@ use retouch_inference::runs::{Kind, Runs};
 /// The exit status of a process that hangs or lost its device and should be restarted (`EX_SOFTWARE`).
 pub const EXIT_HUNG: i32 = 70;
 
-/// The time between checks.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long loading a model again may take, if that is more than a run may be silent: files may be large, and disks slow.
 const LOAD_TIMEOUT: Duration = Duration::from_mins(10);
@@ -38,10 +37,8 @@ pub struct Watchdog {
     pub is_ready: Arc<AtomicBool>,
 }
 
-/// The contents of the health file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Health {
-    /// The process that wrote the file.
     pid: u32,
     /// The longest time that a run has gone without a heartbeat, in seconds.
     longest_run_secs: u64,

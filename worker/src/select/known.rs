@@ -21,12 +21,10 @@ pub struct Known {
 }
 
 impl Known {
-    /// Creates an entry without maps.
     pub fn new(scene: Scene) -> Self {
         Self { scene: Arc::new(scene), model: None, maps: Vec::new(), features: None }
     }
 
-    /// Returns the picture.
     pub const fn scene(&self) -> &Arc<Scene> {
         &self.scene
     }

@@ -4,7 +4,6 @@ use retouch_inference::session::SessionError;
 use retouch_pixels::PixelError;
 use retouch_pixels::mask::MaskError;
 
-/// Why a tool produced no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// The picture or the mask was rejected, or the model's output was invalid.

@@ -54,7 +54,6 @@ pub struct FixRequest {
     pub seed: u64,
 }
 
-/// The models that a fix may need.
 #[derive(Clone, Debug)]
 pub struct FixModels {
     /// The model bound to the fix mode.

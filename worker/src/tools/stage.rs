@@ -15,7 +15,6 @@ pub enum Stage {
     Decode,
     /// Computes the model's input.
     Preprocess,
-    /// Runs the model.
     Infer,
     /// Turns the model's output into alpha or pixels.
     Postprocess,

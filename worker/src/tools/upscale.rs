@@ -135,7 +135,6 @@ pub fn tile_shapes(
     Ok(tiles.map(|tile| plan.shape_of(&tile)).collect())
 }
 
-/// The upscale of one picture.
 struct Run<'a, N> {
     net: &'a N,
     pixels: &'a PixelPool,

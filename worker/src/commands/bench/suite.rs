@@ -236,7 +236,6 @@ impl SuiteArgs {
         fs::remove_file(&partial).context("removing a partial file")
     }
 
-    /// Returns the arguments for all processes.
     fn arguments(&self) -> Vec<String> {
         let ModelArgs { models_dir, .. } = &self.models;
         let mut args = vec![

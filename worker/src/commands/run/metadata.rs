@@ -14,7 +14,6 @@ pub enum Metadata {
 }
 
 impl Metadata {
-    /// Returns the EXIF to keep from `file`.
     pub fn of(self, file: &[u8]) -> Option<Exif> {
         match self {
             Self::Strip => None,

@@ -86,7 +86,6 @@ impl Output {
         matches!(self.sink, Sink::Stream(_))
     }
 
-    /// Writes the next bytes.
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.size_bytes += bytes.len() as u64;
         let written = match &mut self.sink {

@@ -39,7 +39,6 @@ pub struct Item {
     pub format: Format,
 }
 
-/// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Plan {
     /// One picture, whose result has a name.

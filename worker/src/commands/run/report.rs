@@ -19,7 +19,6 @@ pub struct Finished {
     pub has_net: bool,
 }
 
-/// The summary of a finished run.
 pub struct Report {
     pub finished: Finished,
     pub mode: Option<FixMode>,

@@ -142,7 +142,6 @@ fn resize_back(
     Ok(rows.flat_map(|row| &row[margin * 3..(margin + inner) * 3]).copied().collect())
 }
 
-/// A crop in tiles.
 struct Tiles<'a> {
     crop: &'a Crop,
     /// The model's input: the crop, or the crop at half size.

@@ -9,7 +9,6 @@ use crate::tools::ToolError;
 
 /// An upscaling net: a loaded model, or a stand-in in tests.
 pub trait Net: Sync {
-    /// Returns the model's contract.
     fn contract(&self) -> &Upscale;
 
     /// Announces a tile that is being prepared, so that a batch that is filling waits for it.

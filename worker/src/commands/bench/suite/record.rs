@@ -44,7 +44,6 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// The numbers of one measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// How many pictures or paintings were processed.
@@ -139,7 +138,6 @@ impl Record {
             .is_some_and(|entry| !matches!(entry.outcome, Outcome::Skipped(_) | Outcome::Failed(_)))
     }
 
-    /// Returns whether a result has been compared.
     pub fn is_compared(&self, model: &str, setting: &str) -> bool {
         self.comparisons.iter().any(|known| known.model == model && known.setting == setting)
     }
