@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// Where inference runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {

@@ -29,7 +29,6 @@ impl Extremes {
 }
 
 impl Output {
-    /// Returns the sizes of the axes.
     pub fn shape(&self) -> &[usize] {
         match self {
             Self::Maps(maps) => maps.shape(),

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::session::SessionError;
 
-/// A crop to paint.
 #[derive(Clone, Debug)]
 pub struct Painting {
     pub width: u32,
@@ -53,7 +52,6 @@ impl Watch<'_> {
     }
 }
 
-/// Why a crop was not painted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PaintError {
     /// The model failed or ran out of memory.

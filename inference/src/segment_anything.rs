@@ -158,7 +158,6 @@ impl SegmentAnything {
         }
     }
 
-    /// Describes the opened nets.
     pub fn description(&self) -> String {
         let count = self.features.len();
         format!("an encoder with {count} features, and a decoder of points")

@@ -18,7 +18,6 @@ pub enum DiffusionError {
         part: &'static str,
         reason: String,
     },
-    /// The scheduler's settings are not supported.
     #[error("scheduler: {0}")]
     Scheduler(ConfigError),
     /// The request is invalid for this model.
@@ -33,7 +32,6 @@ pub enum DiffusionError {
          in 32 bits"
     )]
     NotFinite { part: &'static str },
-    /// The noise source failed.
     #[error("noise: {0}")]
     Noise(String),
     /// The step callback ended the run.

@@ -37,7 +37,6 @@ pub struct Fill {
     pub output_white: f32,
 }
 
-/// The picture input of a fill.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillImage {
@@ -52,7 +51,6 @@ pub struct FillImage {
     pub blanks_hole: bool,
 }
 
-/// The mask input of a fill.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillMask {
@@ -98,7 +96,6 @@ pub enum ReferenceHole {
     Fill,
 }
 
-/// The sampling settings of a pipeline.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {

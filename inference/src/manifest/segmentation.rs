@@ -65,7 +65,6 @@ pub enum InputFit {
     Letterbox,
 }
 
-/// How pixels are resampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resize {

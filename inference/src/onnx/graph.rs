@@ -48,7 +48,6 @@ pub struct Node<'a> {
     rest: Vec<&'a [u8]>,
 }
 
-/// An input or output of a graph.
 pub struct Port<'a> {
     pub name: &'a str,
     message: Cow<'a, [u8]>,
@@ -185,7 +184,6 @@ impl<'a> Graph<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Creates a node without attributes.
     pub fn new(kind: &'a str, inputs: &[&str], output: &str) -> Self {
         let inputs = inputs.iter().map(|input| Cow::Owned((*input).to_owned())).collect();
         let outputs = vec![Cow::Owned(output.to_owned())];

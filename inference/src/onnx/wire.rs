@@ -13,7 +13,6 @@ pub enum Malformed {
     /// A field has a wire type or number that protobuf does not allow.
     #[error("it is not a protobuf message")]
     NotProtobuf,
-    /// Graphs are nested too deeply.
     #[error("its graphs are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// A tensor is external but names no file.

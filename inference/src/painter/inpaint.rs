@@ -147,7 +147,6 @@ impl InpaintPainter {
         sd.windows(&sampling.negative_prompt, &self.prompt(painting), sampling.guidance).ok()
     }
 
-    /// Returns the first step of a crop.
     fn first_step(&self, painting: &Painting) -> Option<usize> {
         let strength = self.strength(painting.mode)?;
         Some(scheduler::start_index(self.contract.sampling.steps, strength))

@@ -14,7 +14,6 @@ pub struct Crop {
     pub painting: Box<Painting>,
     /// Observes and cancels the painting.
     pub control: PaintControl,
-    /// Sends the result back.
     pub answer: oneshot::Sender<Result<PaintResult, PaintError>>,
     /// How long the crop waited for the model.
     pub waited: Duration,

@@ -7,7 +7,6 @@ use crate::bindings::Demand;
 use crate::device::Device;
 use crate::manifest::ManifestError;
 
-/// Why a model cannot be loaded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
     /// The manifest or `tools.toml` is invalid.
@@ -16,7 +15,6 @@ pub enum LoadError {
     /// No model is bound to this demand on this device.
     #[error("tools.toml binds no model to {demand} on {device}")]
     Unbound { demand: Demand, device: Device },
-    /// A step of the load failed.
     #[error("model {model} is refused: {step}: {reason}")]
     Refused {
         model: String,

@@ -17,7 +17,6 @@ pub struct Kept {
     files: BTreeMap<String, File>,
     /// The files of a pipeline, which ONNX Runtime opens by their paths, when their checksums were right.
     stamps: Stamps,
-    /// How the net's graph was rewritten.
     pub rewrites: Rewrites,
 }
 

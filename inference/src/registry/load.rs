@@ -206,7 +206,6 @@ fn own_model(
     }
 }
 
-/// Reports that a model is too large.
 fn refuse(error: TooLarge, started: Instant, report: &mut impl FnMut(StepReport)) -> Refusal {
     let (step, reason) = (LoadStep::Memory, error.to_string());
     report(StepReport { step, took: started.elapsed(), outcome: Err(reason.clone()) });

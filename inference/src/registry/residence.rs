@@ -32,7 +32,6 @@ pub struct Residence {
     manifest: Manifest,
     runtime: Runtime,
     tenant: Tenant,
-    /// The files of the model.
     pub kept: Kept,
     /// In bytes.
     needed: u64,
@@ -44,7 +43,6 @@ pub struct Residence {
     messages: mpsc::WeakSender<Message>,
 }
 
-/// Why a model was not loaded again.
 pub enum NotLoaded {
     /// No caller waits for it anymore.
     Abandoned,

@@ -34,7 +34,6 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Returns the stamp of a file.
     pub fn of(found: &fs::Metadata) -> Self {
         Self {
             modified: (found.mtime(), found.mtime_nsec()),

@@ -130,7 +130,6 @@ pub struct StepReport {
     pub outcome: Result<String, String>,
 }
 
-/// Why a model is refused.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     pub step: LoadStep,

@@ -122,7 +122,6 @@ impl<B> KeptShapes<B> {
         self.is_off = true;
     }
 
-    /// Releases all kept tensors.
     pub fn clear(&mut self) {
         self.bindings.clear();
     }

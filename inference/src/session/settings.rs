@@ -51,7 +51,6 @@ pub enum PrecisionPolicy {
     F16,
 }
 
-/// How sessions use a GPU.
 #[derive(Clone, Debug)]
 pub struct GpuSettings {
     /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.

@@ -16,7 +16,6 @@ use crate::diffusion::noise::{NoiseSource, draw};
 use crate::diffusion::request::{Request, StepCallback, StepState};
 use crate::diffusion::scheduler::{self, Scheduler};
 
-/// A painting of a batch.
 pub struct BatchItem<'a> {
     pub request: &'a Request,
     pub noise: &'a mut dyn NoiseSource,

@@ -13,7 +13,6 @@ use crate::diffusion::error::DiffusionError;
 use crate::diffusion::json;
 use crate::diffusion::request::Generated;
 
-/// An opened reference folder.
 pub(super) struct Reference<'a> {
     pub(super) folder: &'a Path,
     pub(super) meta: Map<String, Value>,

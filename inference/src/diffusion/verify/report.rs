@@ -13,7 +13,6 @@ const TIMESTEP_TOLERANCE: f64 = 1e-3;
 /// precision does not matter.
 const SIGMA_TOLERANCE: f64 = 1e-4;
 
-/// One comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Check {
     /// The latents after each step.
