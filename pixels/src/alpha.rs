@@ -42,7 +42,6 @@ pub enum Inside {
     Translucent,
 }
 
-/// How to read a segmentation map.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub range: MapRange,

@@ -2,7 +2,6 @@
 
 use crate::decode::Foreign;
 
-/// Why a picture could not be processed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PixelError {
     /// The bytes are not a PNG, JPEG or WebP file.
@@ -33,7 +32,6 @@ pub enum PixelError {
 }
 
 impl PixelError {
-    /// Wraps the error of an encoder.
     pub(crate) fn encoding(error: &dyn std::error::Error) -> Self {
         Self::Internal(format!("encoding the result: {error}"))
     }

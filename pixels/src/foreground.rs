@@ -129,7 +129,6 @@ fn leading(samples: &[u8], value: u8) -> usize {
     runs + samples[runs..].iter().take_while(|sample| **sample == value).count()
 }
 
-/// Copies opaque pixels.
 struct Opaque<'a> {
     rgb: &'a [[u8; 3]],
     out: &'a mut [[u8; 4]],

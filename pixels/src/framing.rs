@@ -65,7 +65,6 @@ impl Frame {
         (self.x.end - self.x.start, self.y.end - self.y.start)
     }
 
-    /// Returns whether the picture fills the input.
     pub fn is_full(&self) -> bool {
         self.content() == self.size
     }

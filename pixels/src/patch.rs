@@ -187,7 +187,6 @@ pub fn stitch(
     Ok(())
 }
 
-/// Drops the mirrored padding.
 fn without_padding(crop: &Crop, painted: Vec<u8>) -> Vec<u8> {
     if crop.content == (crop.width, crop.height) {
         return painted;

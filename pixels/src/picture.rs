@@ -65,7 +65,6 @@ impl Picture {
         }
     }
 
-    /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }

@@ -8,7 +8,6 @@ pub struct CutoutOptions {
     pub crop: Option<Margins>,
     /// Scales the subject to this share of the canvas, above 0 and up to 1; `None` keeps its size.
     pub scale: Option<f64>,
-    /// The subject's place on the canvas.
     pub position: Position,
     /// Maximum number of pixels; `None` sets no limit.
     pub max_pixels: Option<u32>,
@@ -18,7 +17,6 @@ pub struct CutoutOptions {
     pub format: Format,
 }
 
-/// The margins around a cropped subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
     pub top: Length,
@@ -27,7 +25,6 @@ pub struct Margins {
     pub left: Length,
 }
 
-/// The width of a margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
     /// Pixels of the full-size picture.

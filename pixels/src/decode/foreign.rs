@@ -23,7 +23,6 @@ pub enum Foreign {
     Drawing,
     /// Several frames in this format.
     Animation(&'static str),
-    /// A video.
     Video,
     /// PDF.
     Document,

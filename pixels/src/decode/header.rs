@@ -32,7 +32,6 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Returns the format's MIME type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",

@@ -68,7 +68,6 @@ fn stream_bytes(chunk: &Chunk, size: (u32, u32)) -> u64 {
     }
 }
 
-/// A lossless stream.
 struct Stream<'a> {
     bits: Bits<'a>,
     /// The bytes that the decoder has allocated so far.

@@ -31,7 +31,6 @@ pub(crate) fn jpeg(
     Ok(bytes.into())
 }
 
-/// Encodes a lossless WebP.
 pub(crate) fn lossless_webp(
     picture: &DynamicImage,
     profile: Option<&[u8]>,

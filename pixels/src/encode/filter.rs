@@ -10,7 +10,6 @@ use std::ops::Range;
 use self::window::{KINDS, Window};
 use crate::span::span;
 
-/// Filters one row after the other.
 pub(super) struct RowFilter {
     /// The distance in bytes from a sample to the same sample of the pixel on its left.
     distance: usize,

@@ -35,7 +35,6 @@ impl Channels {
         }
     }
 
-    /// Returns the number of samples per pixel.
     pub const fn count(self) -> usize {
         match self {
             Self::Gray => 1,

@@ -120,7 +120,6 @@ impl Level {
         Self { width, height, samples, pixels }
     }
 
-    /// Returns the features of one pixel.
     pub fn feature(&self, at: usize) -> Feature {
         let (x, y) = (at % self.width, at / self.width);
         let left = at - usize::from(x > 0);

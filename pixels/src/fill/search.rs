@@ -24,7 +24,6 @@ pub struct Match {
     pub cost: u32,
 }
 
-/// The parameters of a search round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// The distance to the neighbors whose matches are tried, in pixels.
@@ -108,7 +107,6 @@ impl Field {
             && self.is_source[y as usize * self.width + x as usize]
     }
 
-    /// Returns the index of the target at `x`, `y`.
     pub fn target(&self, x: i32, y: i32) -> Option<usize> {
         if !(0..self.columns).contains(&x) || !(0..self.rows).contains(&y) {
             return None;

@@ -11,7 +11,6 @@ const TRUST_PER_PIXEL: f32 = 1.0 / 1.3;
 /// The lowest trust, which avoids an underflow in the middle of a large hole.
 const LEAST_TRUST: f32 = 1e-12;
 
-/// A patch's vote on a pixel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vote {
     /// The offset (columns, rows) from the pixel to its source.
@@ -126,7 +125,6 @@ pub fn offsets(
         .collect()
 }
 
-/// Returns the source of pixel `at`.
 const fn source(at: u32, offset: (i32, i32), width: usize) -> usize {
     (at as i64 + offset.1 as i64 * width as i64 + offset.0 as i64) as usize
 }

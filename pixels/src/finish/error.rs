@@ -8,7 +8,6 @@ use crate::PixelError;
 pub enum FinishError {
     #[error("The field touchUp cannot be used: {0}")]
     TouchUp(#[from] TouchUpError),
-    /// The background picture was rejected.
     #[error("The field background cannot be used: {}", .0.to_string().trim_end_matches('.'))]
     Background(PixelError),
     /// There is nothing to crop to.

@@ -31,7 +31,6 @@ impl Quality {
     }
 }
 
-/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     Png,

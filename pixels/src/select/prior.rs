@@ -36,7 +36,6 @@ impl Prior {
         }
     }
 
-    /// Returns whether nothing is selected.
     pub fn is_empty(&self) -> bool {
         !self.values.iter().any(|value| *value >= HALF)
     }

@@ -7,7 +7,6 @@ use crate::resize::resize_rgb;
 /// Maximum side of the reduced copy, in pixels.
 pub const MAX_SIDE: u32 = 1024;
 
-/// A decoded picture and its reduced copy.
 #[derive(Debug)]
 pub struct Scene {
     /// R, G, B at full size.
