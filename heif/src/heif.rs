@@ -222,7 +222,6 @@ async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// How a decoder ended.
 #[derive(Debug)]
 enum Outcome {
     Done(Bytes),
