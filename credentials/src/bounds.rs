@@ -62,7 +62,6 @@ fn occurrences(bytes: &[u8], name: [u8; 4]) -> impl Iterator<Item = usize> {
     bytes.windows(4).enumerate().filter_map(move |(at, found)| (found == name).then_some(at))
 }
 
-/// Counts values.
 struct Values {
     left: usize,
 }

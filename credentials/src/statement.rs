@@ -12,7 +12,6 @@ pub(crate) const PARENT: &str = "parent";
 /// The namespace of our parameters.
 const NAMESPACE: &str = "retouch";
 
-/// The model that computed a result.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The name of its folder in `models/`.

@@ -13,7 +13,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of a response in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// A client of a timestamp authority.
 pub(crate) struct HttpTimestamps {
     address: Url,
     client: reqwest::Client,
