@@ -146,7 +146,6 @@ impl Issuer {
         })
     }
 
-    /// Signs `claims` as an access token.
     pub fn sign(&self, key: Key, claims: &Value) -> String {
         let mut header = Header::new(Algorithm::RS256);
         header.kid = Some(key.id().to_owned());

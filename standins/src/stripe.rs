@@ -159,7 +159,6 @@ impl StripeStandIn {
         dispute.id
     }
 
-    /// The dispute or the inquiry gets its next status.
     pub async fn move_dispute(&self, dispute: &str, next: DisputeStatus) {
         wait_for_webhook(allowed(self.engine.move_dispute(dispute, next))).await;
     }

@@ -13,7 +13,6 @@ pub struct Delivery {
 /// Resolves after the first attempt to deliver an event.
 pub type FirstAttempt = oneshot::Receiver<()>;
 
-/// The sending half of the queue.
 pub struct Outbox(UnboundedSender<Delivery>);
 
 impl Outbox {

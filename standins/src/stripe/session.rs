@@ -8,7 +8,6 @@ use super::error::StripeError;
 use super::events::EventKind;
 use super::id::new_id;
 
-/// A checkout session with its payment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     /// `cs_test_…`
