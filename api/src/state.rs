@@ -3,7 +3,6 @@
 mod recent;
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ use crate::auth::deleted_users::DeletedUsers;
 use crate::auth::visitors::Visitors;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig, check_secret};
 use crate::limits::container;
-use crate::limits::decode_budget::DecodeBudget;
+use crate::limits::decode_budget::{Caller, DecodeBudget};
 use crate::limits::fair_budget::FairBudget;
 use crate::limits::rate_limits::RateLimits;
 use crate::limits::turns::Turns;
@@ -85,8 +84,8 @@ pub struct Parts {
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
-    /// Renderings in progress, by user or by the address of a visitor.
-    pub renderings: Turns<(Option<UserId>, IpAddr)>,
+    /// Renderings in progress.
+    pub renderings: Turns<Caller>,
     /// Transactions that lock the row of a user; see [`App::in_turn_of`].
     pub transactions: Turns<UserId>,
     /// The memory for uploads in progress, in bytes.

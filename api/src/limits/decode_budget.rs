@@ -45,7 +45,7 @@ pub struct DecodeBudget {
     wait: Duration,
 }
 
-/// Who sent a picture.
+/// Whose picture is decoded or rendered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// A user, by browser or program.
@@ -98,10 +98,13 @@ impl DecodeBudget {
         }
     }
 
-    /// Returns the memory that the rendered files of one user or visitor may take until they are sent, in bytes.
-    pub const fn unsent_share(&self, is_visitor: bool) -> usize {
+    /// Returns the memory that the rendered files of a caller may take until they are sent, in bytes.
+    pub const fn unsent_share(&self, caller: &Caller) -> usize {
         let memory = (self.memory_mib as usize) << 20;
-        memory / if is_visitor { SHARE_OF_VISITOR } else { SHARE_OF_USER }
+        match caller {
+            Caller::User(_) => memory / SHARE_OF_USER,
+            Caller::Visitor(_) => memory / SHARE_OF_VISITOR,
+        }
     }
 
     /// Returns true if work that takes `bytes` can ever run.
@@ -274,7 +277,8 @@ mod tests {
         let budget = budget(100, 4);
         let work = || Bytes::from(vec![0; 30 << 20]);
         let (file, memory) = budget.run(caller("ada"), 100 * MIB, work).await.expect("it fits");
-        let turn = Turns::new(1).take("ada", budget.unsent_share(false)).await.expect("a turn");
+        let share = budget.unsent_share(&caller("ada"));
+        let turn = Turns::new(1).take("ada", share).await.expect("a turn");
         let file = memory.keep_for(file, turn);
         assert_eq!(budget.memory.available_permits(), 70);
         let rest = file.slice(1000..);

@@ -5,8 +5,6 @@
 //! Clients give up after a while and try again, often without an idempotency key. So the key of such a request is made
 //! of its content, and a run whose client has gone is canceled.
 
-use std::net::Ipv4Addr;
-
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
@@ -23,6 +21,7 @@ use super::render_result::{Marks, take_turn};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, announce_canceled, outcome_of, run_tool};
 use super::upload_image::{Metadata, NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
+use crate::limits::decode_budget::Caller;
 use crate::state::App;
 
 /// A request to remove a background.
@@ -103,7 +102,7 @@ pub async fn removebg(
         return Err(ApiError::Unprocessable(expired.into()).into());
     };
     let charged = result.credits;
-    match render(app, result, options, exif).await {
+    match render(app, user.id, result, options, exif).await {
         Ok(cutout) => Ok(Removal { cutout, charged }),
         Err(error) => Err(RemovalError { error, charged }),
     }
@@ -144,6 +143,7 @@ async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
 
 async fn render(
     app: &App,
+    owner: UserId,
     result: ResultImage,
     options: CutoutOptions,
     exif: Option<Exif>,
@@ -152,7 +152,7 @@ async fn render(
     let memory = cutout::memory_bytes(width, height, &options) + result.size_bytes.unsigned_abs();
     // The run is paid for, so this waits as long as for the run.
     let wait = app.limits.wait();
-    let turn = take_turn(app, &result, Ipv4Addr::UNSPECIFIED.into(), wait).await?;
+    let turn = take_turn(app, Caller::User(owner), wait).await?;
     let memory = app.decoders.reserve(memory, wait).await?;
     let png = app.storage.get(&result.object_key).await?;
     let marks = Marks::new(app);

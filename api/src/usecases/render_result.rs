@@ -1,7 +1,7 @@
 //! Renders a result as a file: in another format, or finished with a background, a shadow, a crop and a touch-up. Free
 //! of charge, and nothing is stored.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::upload_image::Metadata;
 use crate::error::ApiError;
-use crate::limits::decode_budget::busy;
+use crate::limits::decode_budget::{Caller, busy};
 use crate::limits::fair_budget::FairBudget;
 use crate::limits::turns::Turn;
 use crate::state::App;
@@ -46,7 +46,12 @@ pub async fn render_result(
 ) -> Result<FinishedFile, ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
     let wait = Duration::from_secs(app.limits.decode_wait_secs);
-    let turn = take_turn(app, result, address, wait).await?;
+    let caller = match result.owner {
+        Some(owner) => Caller::User(owner),
+        // A visitor's result belongs to nobody.
+        None => Caller::Visitor(app.visitors.visitor(address).pseudonym),
+    };
+    let turn = take_turn(app, caller, wait).await?;
     let original = if finish.needs_original() || metadata == Metadata::Keep {
         Some(fetch_original(app, result, address).await?)
     } else {
@@ -82,16 +87,9 @@ pub async fn render_result(
     Ok(FinishedFile { bytes: memory.keep_for(bytes, turn), content_type })
 }
 
-/// Waits until the owner of a result, or a visitor at `address`, may render it.
-pub async fn take_turn(
-    app: &App,
-    result: &ResultImage,
-    address: IpAddr,
-    wait: Duration,
-) -> Result<Turn, ApiError> {
-    // A visitor's result belongs to nobody.
-    let caller = (result.owner, result.owner.map_or(address, |_| Ipv4Addr::UNSPECIFIED.into()));
-    let share = app.decoders.unsent_share(result.owner.is_none());
+/// Waits up to `wait` until a caller may render another result.
+pub async fn take_turn(app: &App, caller: Caller, wait: Duration) -> Result<Turn, ApiError> {
+    let share = app.decoders.unsent_share(&caller);
     let turn = timeout(wait, app.renderings.take(caller, share)).await.map_err(|_| busy())?;
     Ok(turn?)
 }
