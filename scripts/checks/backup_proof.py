@@ -9,7 +9,7 @@ from pathlib import Path
 from common.config import REPO, load
 from common.console import line
 from devstack.sandbox import Sandbox
-from devstack.trial import Trial, expect, form, png, post, report_of, until
+from devstack.trial import Trial, expect, png, report_of, until, upload
 from ops import backup, restore, retouch_api
 from ops.bucket import Bucket
 from ops.database import Database
@@ -22,7 +22,7 @@ def a_backup_can_be_restored():
     with Sandbox("proofs-backup") as sandbox, tempfile.TemporaryDirectory(prefix="retouch-backups-") as folder:
         trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": "4"}, workers=1)
         people = trial.people(6)
-        doomed = [uploaded(trial, people[0].token, number) for number in range(DELETED)]
+        doomed = [upload(trial.api, people[0].token, png(40 + number, 30)) for number in range(DELETED)]
         load_ = trial.begin_load(people * 2, jobs=300, seconds=60, insist=60)
         until(lambda: trial.number("select count(*) from jobs where state = 'done'") >= 100, "100 jobs are done", 90)
         settings = of_the_trial(trial, folder)
@@ -40,13 +40,6 @@ def a_backup_can_be_restored():
         check = subprocess.run([REPO / "scripts" / "restore", "--check", second], capture_output=True, text=True)
         expect(check.returncode == 0, "`scripts/restore --check` passes", check.stdout + check.stderr)
         line(f"  {then} objects in the first backup, {len(gone)} deleted during it, {len(backup.objects_of(second))} in the second")
-
-
-def uploaded(trial, token, number):
-    body, kind = form(png(40 + number, 30))
-    status, image = post(f"{trial.api}/api/images/upload", {"Authorization": f"Bearer {token}", "Content-Type": kind}, body)
-    expect(status == 201, "An image can be uploaded", (status, image))
-    return image["id"]
 
 
 def of_the_trial(trial, home):

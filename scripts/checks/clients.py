@@ -7,17 +7,15 @@ client that runs every tool in both versions of its protocol. Debits are exact; 
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
-import zlib
 from pathlib import Path
 
 from common import python_tools
 from common.config import REPO
 from common.console import Problem, line, took, warn
-from devstack.trial import chunk, expect, png, post
+from devstack.trial import expect, mask, png, post
 
 from . import linters
 
@@ -110,13 +108,3 @@ def run(command, environment):
         raise Problem(f"It did not end within two minutes.\n{stuck.stdout or ''}") from None
     if ended.returncode:
         raise Problem(ended.stdout)
-
-
-def mask(width, height):
-    """Returns a gray PNG, white in its lower right quarter."""
-    rows = b"".join(
-        b"\0" + bytes(255 if x > width // 2 and y > height // 2 else 0 for x in range(width)) for y in range(height)
-    )
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)

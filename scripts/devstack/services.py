@@ -94,7 +94,7 @@ def valkey_service(settings, shared):
         name="valkey",
         label="Valkey",
         command=lambda: [wheels.valkey_server(), configuration],
-        ready=lambda: ping_redis(settings.redis_port, settings.secret("redis-password")),
+        ready=lambda: answer_of_redis(settings, "PING") == b"+PONG",
         environment=shared,
         port=(settings.redis_port, "RETOUCH_REDIS_PORT"),
         prepare=prepare,
@@ -261,19 +261,15 @@ def check_port(port, variable):
             ) from error
 
 
-def ping_redis(port, password):
+def answer_of_redis(settings, command, seconds=1):
+    """Returns the line that our Valkey answers; an empty one if it does not."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(f"AUTH {password}\r\nPING\r\n".encode())
-            answer = b""
-            while answer.count(b"\r\n") < 2:
-                part = connection.recv(256)
-                if not part:
-                    break
-                answer += part
-            return answer.endswith(b"+PONG\r\n")
+        with socket.create_connection(("127.0.0.1", settings.redis_port), timeout=seconds) as connection, connection.makefile("rb") as answers:
+            connection.sendall(f"AUTH {settings.secret('redis-password')}\r\n{command}\r\n".encode())
+            answers.readline()
+            return answers.readline().strip()
     except OSError:
-        return False
+        return b""
 
 
 # Bypasses proxies, which cannot reach addresses of this machine.

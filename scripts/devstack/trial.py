@@ -129,7 +129,7 @@ class Trial:
         command = ["node", str(REPO / "standins" / "oidc" / "token.mjs"), *emails]
         made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         picture = png(*size)
-        people = [Person(self.api, token, self.upload(token, picture)) for token in made.stdout.split()]
+        people = [Person(self.api, token, upload(self.api, token, picture)) for token in made.stdout.split()]
         self.sql("insert into ledger (user_id, kind, amount, reference) select id, 'admin', 1000000, 'trial ' || id from users")
         return people
 
@@ -145,13 +145,6 @@ class Trial:
             return answer.status, answer.headers
         finally:
             connection.close()
-
-    def upload(self, token, picture):
-        body, kind = form(picture)
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
-        status, image = post(f"{self.api}/api/images/upload", headers, body)
-        expect(status == 201, "An image can be uploaded", (status, image))
-        return image["id"]
 
     def begin_load(self, people, **options):
         """Starts `retouch-standins load`. A person who occurs n times in `people` runs n jobs at a time."""
@@ -192,23 +185,42 @@ def post(address, headers, body=b""):
         return refused.code, json.load(refused)
 
 
-def form(picture):
-    """Returns the body and the content type of a form with a picture."""
-    line = uuid.uuid4().hex.encode()
-    head = b'Content-Disposition: form-data; name="file"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
-    return b"--" + line + b"\r\n" + head + picture + b"\r\n--" + line + b"--\r\n", f"multipart/form-data; boundary={line.decode()}"
+def upload(api, token, picture):
+    """Returns the id of the new image."""
+    body, kind = form(picture)
+    status, image = post(f"{api}/api/images/upload", {"Authorization": f"Bearer {token}", "Content-Type": kind}, body)
+    expect(status == 201, "An image can be uploaded", (status, image))
+    return image["id"]
+
+
+def form(picture, **fields):
+    """Returns the body and the content type of a form with text fields and a picture."""
+    line = uuid.uuid4().hex
+    texts = "".join(f'--{line}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items())
+    head = f'--{line}\r\nContent-Disposition: form-data; name="file"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
+    return (texts + head).encode() + picture + f"\r\n--{line}--\r\n".encode(), f"multipart/form-data; boundary={line}"
 
 
 def png(width, height):
     """Returns a PNG with a disk in it."""
-    rows = bytearray()
-    for y in range(height):
-        rows.append(0)
-        for x in range(width):
-            inside = (2 * x - width) ** 2 + (2 * y - height) ** 2 < min(width, height) ** 2 // 2
-            rows += bytes((220, 40, 40) if inside else (x * 255 // width, y * 255 // height, 128))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(rows), 1)), (b"IEND", b"")]
+
+    def color(x, y):
+        inside = (2 * x - width) ** 2 + (2 * y - height) ** 2 < min(width, height) ** 2 // 2
+        return (220, 40, 40) if inside else (x * 255 // width, y * 255 // height, 128)
+
+    return encoded(width, height, 2, color)
+
+
+def mask(width, height):
+    """Returns a gray PNG with a white rectangle in the middle."""
+    return encoded(width, height, 0, lambda x, y: (255 * (width // 3 < x < width // 2 and height // 3 < y < height // 2),))
+
+
+def encoded(width, height, color_type, color):
+    """Returns a PNG whose pixel at (x, y) has the samples `color(x, y)`."""
+    rows = b"".join(b"\0" + bytes(sample for x in range(width) for sample in color(x, y)) for y in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
 
 

@@ -4,12 +4,11 @@ import json
 import struct
 import subprocess
 import time
-import zlib
 from dataclasses import asdict, dataclass
 
 from common.config import REPO
 from common.console import Problem, line, took, warn
-from devstack.trial import chunk, expect, form, png, post, report_of, until
+from devstack.trial import expect, form, mask, png, post, report_of, until, upload
 
 from .running import FRONT, NODE, NODE_FILES, Central, Stack, problem_with, status_of
 
@@ -170,13 +169,13 @@ def a_user_runs_every_tool(proof):
     central, photo = proof.central, PHOTO.read_bytes()
     token = central.token("journey@example.test")
     signed = {"Authorization": f"Bearer {token}"}
-    image = central.upload(token, photo)
+    image = upload(central.url, token, photo)
     expect(central.credits(token) == SIGN_UP, f"A new account has {SIGN_UP} credits", central.credits(token))
-    mask, kind = mask_form(photo)
+    fix, kind = form(mask(*size_of(photo)), prompt="remove it")
     runs = {
         "remove-background": (f"/api/rmbg-images/remove-bg-ai?imageId={image}", signed, b""),
         "upscale": (f"/api/upscale/upscale-ai-2?imageId={image}", signed, b""),
-        "magic-fix": (f"/api/magic-images/fix/{image}", {**signed, "Content-Type": kind}, mask),
+        "magic-fix": (f"/api/magic-images/fix/{image}", {**signed, "Content-Type": kind}, fix),
     }
     balance, summaries = SIGN_UP, []
     for tool, (address, headers, body) in runs.items():
@@ -373,19 +372,3 @@ def nothing_is_left(proof):
 def size_of(picture):
     expect(picture.startswith(b"\x89PNG"), "It is a PNG", picture[:16])
     return struct.unpack(">II", picture[16:24])
-
-
-def mask_form(photo):
-    """Returns the body and the content type of a form with a mask (a rectangle) and a prompt."""
-    width, height = size_of(photo)
-    rows = bytearray()
-    for y in range(height):
-        inside = height // 3 < y < height // 2
-        rows += b"\0" + bytes(255 if inside and width // 3 < x < width // 2 else 0 for x in range(width))
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(rows))), (b"IEND", b"")]
-    mask = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
-    body, kind = form(mask)
-    mark = kind.partition("boundary=")[2].encode()
-    prompt = b"--" + mark + b'\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nremove it\r\n'
-    return prompt + body, kind

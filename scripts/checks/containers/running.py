@@ -15,7 +15,7 @@ from common.config import REPO
 from common.console import Problem
 from devstack import services
 from devstack.sandbox import free_ports
-from devstack.trial import Person, expect, form, post
+from devstack.trial import Person, expect, post, upload
 
 from . import tools
 
@@ -171,13 +171,7 @@ class Central(Stack):
 
     def person(self, email, picture):
         token = self.token(email)
-        return Person(self.url, token, self.upload(token, picture))
-
-    def upload(self, token, picture):
-        body, kind = form(picture)
-        status, image = post(f"{self.url}/api/images/upload", {"Authorization": f"Bearer {token}", "Content-Type": kind}, body)
-        expect(status == 201, "An image can be uploaded", (status, image))
-        return image["id"]
+        return Person(self.url, token, upload(self.url, token, picture))
 
     def credits(self, token):
         request = urllib.request.Request(f"{self.url}/api/user/get", headers={"Authorization": f"Bearer {token}"})

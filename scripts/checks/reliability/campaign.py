@@ -15,7 +15,7 @@ from common.config import CACHE, REPO
 from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
-from devstack.trial import expect, report_of, until
+from devstack.trial import report_of
 
 from . import bystanders, report
 from .scenarios import SCENARIOS, SHORT, WARM_JOBS, Skipped

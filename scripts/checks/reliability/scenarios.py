@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,7 +15,7 @@ from typing import Callable
 
 from common.config import REPO
 from common.console import Problem
-from devstack import prerequisites
+from devstack import prerequisites, services
 from devstack.trial import commented, form, png, until
 
 from .bystanders import ask
@@ -178,20 +177,10 @@ def redis_away(mode):
 
 def redis_flushed(stack):
     for _ in range(20):
-        flush_redis(stack.settings)
+        answer = services.answer_of_redis(stack.settings, "FLUSHALL", seconds=5)
+        stack.expect(answer == b"+OK", "Valkey flushes", answer)
         time.sleep(1)
     stack.returned("the last flush")
-
-
-def flush_redis(settings):
-    with socket.create_connection(("127.0.0.1", settings.redis_port), timeout=5) as connection:
-        connection.sendall(f"AUTH {settings.secret('redis-password')}\r\nFLUSHALL\r\n".encode())
-        answer = b""
-        while answer.count(b"\r\n") < 2:
-            part = connection.recv(256)
-            if not part:
-                raise Problem("Valkey closed the connection instead of flushing.")
-            answer += part
 
 
 # Processes.
@@ -298,20 +287,12 @@ def submit_fixes(stack):
     def submit(number):
         person = stack.customers[number % len(stack.customers)]
         # An equal request would join the first one. The tiny model knows only a few words.
-        body, kind = fix_form("make it a red circle" + " red" * (number // len(stack.customers)))
+        body, kind = form(png(64, 48), prompt="make it a red circle" + " red" * (number // len(stack.customers)))
         headers = {"Authorization": f"Bearer {person.token}", "Content-Type": kind, "Prefer": "respond-async"}
         return ask(stack.host, "POST", f"/api/magic-images/fix/{person.image}", headers, body)[0]
 
     with ThreadPoolExecutor(8) as clients:
         return list(clients.map(submit, range(FIXES))).count(202)
-
-
-def fix_form(prompt):
-    """Returns the body and the content type of a form with a mask and a prompt."""
-    mask, kind = form(png(64, 48))
-    boundary = kind.partition("boundary=")[2].encode()
-    first = b"--" + boundary + b'\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n' + prompt.encode() + b"\r\n"
-    return first + mask, kind
 
 
 # Programs drop silent connections within ten seconds, and work flows again five seconds later.

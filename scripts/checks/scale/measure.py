@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common.console import line, step, warn
 from devstack.sandbox import Sandbox
-from devstack.trial import Trial, commented, expect, form, png, until
+from devstack.trial import Trial, commented, expect, form, png, until, upload
 
 from ..bench import PICTURE, cpu_seconds, s3_in_memory
 from .statements import Times, timed
@@ -130,7 +130,7 @@ def ask(trial, heavy, people):
     ordinary = people[0]
     client = Client(trial)
     for number in range(4):
-        trial.upload(ordinary.token, commented(png(*PICTURE), str(number)))
+        upload(trial.api, ordinary.token, commented(png(*PICTURE), str(number)))
     old = trial.sql(
         f"""select image_id from results r where owner_id = (select owner_id from images where id = '{heavy.image}')
             and tool = 'remove-background' order by id limit 1"""

@@ -2,7 +2,6 @@ import contextlib
 import socket
 import subprocess
 import threading
-import time
 import unittest
 
 from checks.reliability import proxy
