@@ -33,6 +33,10 @@ pub struct ApiConfig {
     /// Address and port to listen on.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// URL at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
+    /// accepts requests for its host only.
+    #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    pub public_url: Url,
     /// Folder of the built page, which the API serves.
     #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
     pub ui_dir: PathBuf,
@@ -175,10 +179,6 @@ pub enum LogoutStyle {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Payments")]
 pub struct PaymentsConfig {
-    /// URL at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
-    /// accepts requests for its host only.
-    #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
-    pub public_url: Url,
     /// Stripe's secret key (`sk_…`, or a restricted `rk_…`). Without it, credits cannot be bought.
     #[arg(long, env, hide_env_values = true)]
     pub stripe_secret_key: Option<Secret>,

@@ -88,7 +88,7 @@ pub enum PaymentsError {
 
 impl Payments {
     /// Creates the client; `None` if no secret key is configured.
-    pub fn new(config: &PaymentsConfig) -> anyhow::Result<Option<Self>> {
+    pub fn new(config: &PaymentsConfig, public_url: &Url) -> anyhow::Result<Option<Self>> {
         let Some(key) = config.stripe_secret_key.as_ref().filter(|key| !key.reveal().is_empty())
         else {
             return Ok(None);
@@ -114,7 +114,7 @@ impl Payments {
         }
         let client = client.build().context("creating the Stripe client")?;
         let is_live = key.reveal().starts_with("sk_live_") || key.reveal().starts_with("rk_live_");
-        let public_url = config.public_url.clone();
+        let public_url = public_url.clone();
         Ok(Some(Self { client, webhook_secrets: secrets, is_live, public_url }))
     }
 
