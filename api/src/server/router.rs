@@ -16,6 +16,7 @@ use tower_http::request_id::{
 };
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
+use tracing::Span;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -25,6 +26,7 @@ use super::openapi::{base, completed};
 use super::{body_limit, deadline, fallback, in_flight, page, security_headers};
 use crate::error::ApiError;
 use crate::http::body::MAX_PLAIN_BODY;
+use crate::http::request::header_text;
 use crate::metrics::measure_request;
 use crate::routes::tools::{free, magic_fix, remove_background, sample, select, upscale};
 use crate::routes::{
@@ -170,20 +172,19 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
             HeaderName::from_static("x-api-key"),
         ]))
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
-        // Omits the query, which holds the signature of image URLs.
-        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
-            let headers = request.headers();
-            let id = headers.get("x-request-id").and_then(|value| value.to_str().ok());
-            // A client may send its own.
-            let id = id.filter(|id| id.len() <= MAX_REQUEST_ID);
-            let (method, path) = (request.method(), request.uri().path());
-            let span =
-                tracing::info_span!("request", http.method = %method, http.path = path, http.request_id = id);
-            let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
-            telemetry::continue_trace(&span, parent);
-            span
-        }))
+        .layer(TraceLayer::new_for_http().make_span_with(span_of))
         .layer(SetRequestIdLayer::new(request_id, NewRequestId))
+}
+
+/// Returns the span of a request, without the query, which holds the signature of image URLs.
+fn span_of(request: &Request) -> Span {
+    let text = |name| header_text(request.headers(), HeaderName::from_static(name));
+    // A client may send its own.
+    let id = text("x-request-id").filter(|id| id.len() <= MAX_REQUEST_ID);
+    let (method, path) = (request.method(), request.uri().path());
+    let span = tracing::info_span!("request", http.method = %method, http.path = path, http.request_id = id);
+    telemetry::continue_trace(&span, text("traceparent"));
+    span
 }
 
 /// Maximum length of a request's id in the log, in bytes.
