@@ -48,16 +48,13 @@ pub struct Payments {
 pub struct CheckoutPage {
     /// The provider's id of the session.
     pub session: String,
-    /// The address of the page.
     pub url: String,
 }
 
 /// A checkout session as the provider reports it.
 #[derive(Clone, Debug)]
 pub struct SessionState {
-    /// The payment.
     pub payment: Payment,
-    /// The status of the page.
     pub status: SessionStatus,
     /// The address of the page, while it is open.
     pub url: Option<String>,

@@ -11,17 +11,11 @@ pub const LONGEST: Duration = Duration::hours(2);
 /// The file that a URL refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum File {
-    /// An uploaded image.
     Image(ImageId),
-    /// The thumbnail of an uploaded image.
     ImageThumbnail(ImageId),
-    /// The preview of an uploaded image.
     ImagePreview(ImageId),
-    /// A result.
     Result(ResultId),
-    /// The thumbnail of a result.
     ResultThumbnail(ResultId),
-    /// The preview of a result.
     ResultPreview(ResultId),
 }
 

@@ -98,7 +98,6 @@ pub struct Parts {
     pub samples: Arc<FairBudget>,
     /// Selections that wait for a worker.
     pub selections: Arc<FairBudget<UserId>>,
-    /// The typical times of runs.
     pub typical_times: Recent<Vec<TypicalTime>>,
     models: Recent<Vec<ServedModel>>,
     readiness: Recent<Dependencies>,

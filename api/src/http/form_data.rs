@@ -64,7 +64,6 @@ impl FormData {
 }
 
 impl FormField<'_> {
-    /// Returns its name.
     pub fn name(&self) -> Option<&str> {
         self.field.name()
     }

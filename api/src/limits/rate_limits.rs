@@ -13,11 +13,8 @@ use crate::config::LimitsConfig;
 pub use users::{Allowance, UserLimits};
 pub use visitors::VisitorLimits;
 
-/// All rate limits.
 pub struct RateLimits {
-    /// Those of signed-in users.
     pub users: UserLimits,
-    /// Those of visitors.
     pub visitors: VisitorLimits,
 }
 

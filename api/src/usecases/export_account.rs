@@ -18,15 +18,11 @@ const PAGE_SIZE: i64 = 500;
 
 /// A page of rows. The export has at least one page of each kind, in this order.
 pub enum Page {
-    /// Uploaded images.
     Images(Vec<Image>),
-    /// Results.
     Results(Vec<ResultImage>),
-    /// Runs.
     Jobs(Vec<Job>),
     /// Changes of the balance.
     Ledger(Vec<LedgerEntry>),
-    /// Purchases.
     Orders(Vec<Order>),
     /// API keys, without their secrets.
     Keys(Vec<ApiKey>),

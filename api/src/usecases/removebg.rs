@@ -27,7 +27,6 @@ use crate::state::App;
 /// A request to remove a background.
 #[derive(Clone, Debug)]
 pub struct RemovalRequest {
-    /// The uploaded image file.
     pub file: Bytes,
     /// How to render the cutout.
     pub options: CutoutOptions,
@@ -41,16 +40,13 @@ pub struct RemovalRequest {
 /// A finished removal.
 #[derive(Debug)]
 pub struct Removal {
-    /// The cutout.
     pub cutout: CutoutFile,
-    /// Credits charged.
     pub charged: i32,
 }
 
 /// A failed removal.
 #[derive(Debug)]
 pub struct RemovalError {
-    /// The reason.
     pub error: ApiError,
     /// Credits charged: 0 unless the run succeeded but its result could not be read.
     pub charged: i32,

@@ -22,13 +22,10 @@ const UNCHECKED: &str =
 /// The state of a checkout.
 #[derive(Clone, Debug)]
 pub struct CheckoutState {
-    /// The status of the payment page.
     pub status: SessionStatus,
-    /// The email address that the buyer entered.
     pub email: Option<String>,
     /// The address of the payment page, while it is open.
     pub url: Option<String>,
-    /// The order.
     pub order: orders::Order,
 }
 

@@ -178,7 +178,6 @@ pub enum ResolveError {
 /// [`AddressRules::parse`] checks them.
 #[derive(Clone, Debug)]
 pub struct Resolver {
-    /// The rules.
     pub rules: AddressRules,
     /// Whether the client uses HTTP without TLS.
     pub is_plain: bool,

@@ -9,15 +9,11 @@ use super::limiter::Limiter;
 use crate::config::LimitsConfig;
 use crate::error::ApiError;
 
-/// The rate limits of signed-in users.
 pub struct UserLimits {
-    /// Runs of tools.
     pub runs: UserLimit,
-    /// Uploads of images.
     pub uploads: UserLimit,
     /// Clicks that select an area. As frequent as uploads may be, but counted separately.
     pub selections: UserLimit,
-    /// Samples of upscales.
     pub samples: UserLimit,
     /// Files rendered from results. One takes about as much CPU time as an upload.
     pub renders: UserLimit,

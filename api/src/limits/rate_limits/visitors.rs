@@ -12,13 +12,10 @@ use crate::error::ApiError;
 /// How many times as much as one visitor the visitors of one site may do together.
 const VISITORS_OF_SITE: u32 = 16;
 
-/// The rate limits of visitors.
 pub struct VisitorLimits {
-    /// Free runs.
     pub runs: VisitorLimit,
     /// Uploads, also of files that are rejected later, because inspecting a file takes CPU time.
     pub uploads: VisitorLimit,
-    /// Samples of upscales.
     pub samples: VisitorLimit,
 }
 
