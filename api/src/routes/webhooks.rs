@@ -22,7 +22,7 @@ use crate::http::problem::Problem;
 use crate::http::request::{JsonBody, Path, Query, id};
 use crate::state::App;
 use crate::usecases::manage_webhooks::{
-    Wish, change_webhook, create_webhook, rotate_secret, send_again, send_test,
+    Wish, change_webhook, create_webhook, owned_webhook, rotate_secret, send_again, send_test,
 };
 
 /// Deliveries per page.
@@ -352,6 +352,5 @@ pub async fn resend_delivery(
 
 /// Returns the id in the path if `owner` has such a webhook.
 async fn owned(app: &App, owner: UserId, text: &str) -> Result<WebhookId, ApiError> {
-    let webhook = webhooks::get(&app.pool, owner, id(text, "Webhook")?).await?;
-    webhook.map(|webhook| webhook.id).ok_or(ApiError::NotFound("Webhook"))
+    Ok(owned_webhook(app, owner, id(text, "Webhook")?).await?.id)
 }

@@ -3,6 +3,7 @@
 use retouch_core::accounts::{self, Account};
 use retouch_core::api_keys::{self, ApiKey};
 use retouch_core::credits::{self, LedgerEntry};
+use retouch_core::db::{self, DatabaseError};
 use retouch_core::images::{Cursor, Image};
 use retouch_core::jobs::{self, Job};
 use retouch_core::orders::{self, Order};
@@ -59,9 +60,16 @@ impl Export {
 
     /// Returns the next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Page>, ApiError> {
-        let (pool, user) = (&self.app.pool, self.account.id);
         let Some(next) = self.next.take() else { return Ok(None) };
-        let (page, then) = match next {
+        let (page, then) = db::within(self.read(next)).await?;
+        self.next = then;
+        Ok(Some(page))
+    }
+
+    /// Returns a page, and the one after it.
+    async fn read(&self, next: Next) -> Result<(Page, Option<Next>), DatabaseError> {
+        let (pool, user) = (&self.app.pool, self.account.id);
+        Ok(match next {
             Next::Images(after) => {
                 let rows = accounts::images_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(Image::cursor);
@@ -90,9 +98,7 @@ impl Export {
             Next::Orders => (Page::Orders(orders::list(pool, user).await?), Some(Next::Keys)),
             Next::Keys => (Page::Keys(api_keys::list(pool, user).await?), Some(Next::Webhooks)),
             Next::Webhooks => (Page::Webhooks(webhooks::list(pool, user).await?), None),
-        };
-        self.next = then;
-        Ok(Some(page))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use retouch_core::webhooks::{
     self, Change, CreateError, EventType, NewWebhook, SendError, Webhook,
 };
-use retouch_core::{EventId, UserId, WebhookId};
+use retouch_core::{EventId, UserId, WebhookId, db};
 
 use crate::error::ApiError;
 use crate::random_secret::random_secret;
@@ -130,7 +130,7 @@ pub async fn change_webhook(
         webhooks::change(&pool, owner, id, &change).await
     };
     app.in_turn_of(owner, changing).await??;
-    webhooks::get(&app.pool, owner, id).await?.ok_or(ApiError::NotFound("Webhook"))
+    owned_webhook(app, owner, id).await
 }
 
 /// Replaces the secret of a webhook; returns it and the new secret.
@@ -143,10 +143,15 @@ pub async fn rotate_secret(
     let pool = app.pool.clone();
     let rotation = async move { webhooks::rotate(&pool, owner, id, &secret).await };
     app.in_turn_of(owner, rotation).await??;
-    let webhook = webhooks::get(&app.pool, owner, id).await?;
-    let webhook = webhook.ok_or(ApiError::NotFound("Webhook"))?;
+    let webhook = owned_webhook(app, owner, id).await?;
     tracing::info!(user.id = %owner, webhook.id = %id, "Replaced the secret of webhook {id}");
     Ok((webhook, secret_text(&secret)))
+}
+
+/// Returns a webhook of `owner`. One that belongs to somebody else is not found.
+pub async fn owned_webhook(app: &App, owner: UserId, id: WebhookId) -> Result<Webhook, ApiError> {
+    let found = db::within(webhooks::get(&app.pool, owner, id)).await?;
+    found.ok_or(ApiError::NotFound("Webhook"))
 }
 
 /// Sends a test event; returns its id.

@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike};
 use futures::{StreamExt, stream};
-use retouch_core::UserId;
 use retouch_core::images::{self, Cursor, Image, Listing, Place, Sort};
+use retouch_core::{UserId, db};
 use serde::Deserialize;
 
 use crate::error::ApiError;
@@ -162,7 +162,7 @@ async fn chunk(
     listing: &Listing,
     next: &Place,
 ) -> Result<(String, Option<Place>), ApiError> {
-    let images = images::page(&app.pool, user, listing, Some(next), CHUNK).await?;
+    let images = db::within(images::page(&app.pool, user, listing, Some(next), CHUNK)).await?;
     let Some(last) = images.last() else { return Ok(("]}".to_owned(), None)) };
     Ok((format!(",{}", items(&images, app)?), Some(listing.sort.place_after(last))))
 }
