@@ -127,7 +127,7 @@ def without_tests_and_comments(code):
 def wrong_crates():
     for package, forbidden in FORBIDDEN_CRATES.items():
         command = ["cargo", "tree", "--locked", "-p", package, "-e", "normal", "--prefix", "none", "-f", "{p}"]
-        answer = subprocess.run(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        answer = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
         if answer.returncode:
             yield f"cargo tree -p {package} failed: {answer.stderr.strip()[-500:]}"
         found = {line.split()[0] for line in answer.stdout.splitlines() if line.strip()}

@@ -83,7 +83,5 @@ def restored(trial, settings, made):
     # As on a node where nobody changed the bucket.
     status, output = retouch_api.run(load({**target.values, "S3_BUCKET": settings.values["S3_BUCKET"]}), "migrate")
     expect(status != 0 and "belongs to another database" in output, "The old bucket is refused", output)
-    refused = subprocess.run(
-        [REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True
-    )
+    refused = subprocess.run([REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True)
     expect(refused.returncode == 1 and "needs an empty one" in refused.stderr, "A second restore is refused", refused.stderr)

@@ -96,10 +96,7 @@ def submit_to_start(trial, people):
         )
         for share in (0.5, 0.99)
     )
-    line(
-        f"  submitted to started at {RATE}/s: p50 {p50:.1f}, p99 {p99:.1f} ms; "
-        f"request p50 {report['p50_ms']:.1f}, p99 {report['p99_ms']:.1f} ms"
-    )
+    line(f"  submitted to started at {RATE}/s: p50 {p50:.1f}, p99 {p99:.1f} ms; request p50 {report['p50_ms']:.1f}, p99 {report['p99_ms']:.1f} ms")
     expect(set(report["answers"]) == {"200"}, "Everybody gets a result", report["answers"])
     expect(p99 <= MAX_START_P99_MS, f"99 of 100 jobs start within {MAX_START_P99_MS} ms", p99)
 

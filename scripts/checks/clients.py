@@ -28,14 +28,8 @@ MCP_PACKAGES = Path(__file__).with_name("mcp_client.txt")
 
 def check():
     """Lints the clients. Returns the output of each linter that failed."""
-    ruff = linters.program("ruff")
-    commands = (
-        ([ruff, "check", "--no-cache", "--quiet", "."], PYTHON),
-        ([ruff, "format", "--no-cache", "--quiet", "--diff", "."], PYTHON),
-        ([TOOLS / "biome", "ci", "."], TYPESCRIPT),
-        ([TOOLS / "tsc", "--noEmit", "-p", "."], TYPESCRIPT),
-    )
-    return [found for command, folder in commands if (found := linters.findings_of(command, folder))]
+    commands = ([TOOLS / "biome", "ci", "."], [TOOLS / "tsc", "--noEmit", "-p", "."])
+    return [*linters.ruff(PYTHON), *(found for command in commands if (found := linters.findings_of(command, TYPESCRIPT)))]
 
 
 def install():

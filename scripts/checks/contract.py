@@ -75,7 +75,9 @@ def rounds_of(trial, ada, bob):
     return [
         # Deleting the account comes last, because then every request fails.
         Round("a signed-in user", (every, *endless, "--exclude-tag=remove.bg", "--exclude-operation-id=delete_user"), person),
-        Round("a signed-in user with valid ids", (every, *endless, "--mode=positive", "--exclude-tag=remove.bg", "--exclude-method=DELETE"), person, ids),
+        Round(
+            "a signed-in user with valid ids", (every, *endless, "--mode=positive", "--exclude-tag=remove.bg", "--exclude-method=DELETE"), person, ids
+        ),
         Round("an API client", (every, "--include-tag=remove.bg"), {"X-Api-Key": key["key"]}),
         Round("a visitor", ("--max-examples=2", "--mode=positive"), ids=ids),
         Round("a user who deletes the account", (every, "--include-operation-id=delete_user"), {"Authorization": f"Bearer {bob.token}"}),

@@ -19,7 +19,9 @@ QUERIES = REPO / ".sqlx"
 
 
 def main():
-    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites generated files: query data, the OpenAPI document, the types of the page and the clients.").parse_args()
+    argparse.ArgumentParser(
+        prog="scripts/generate", description="Rewrites generated files: query data, the OpenAPI document, the types of the page and the clients."
+    ).parse_args()
     prerequisites.check()
     with Sandbox("generate") as sandbox:
         url = sandbox.start_postgres()

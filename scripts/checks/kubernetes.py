@@ -51,7 +51,7 @@ def check():
 def rendered(overlay):
     """Returns the objects of an overlay with all components."""
     with tempfile.TemporaryDirectory() as folder:
-        relative = lambda path: os.path.relpath(path, Path(folder).resolve())  # noqa: E731
+        relative = lambda path: os.path.relpath(path, Path(folder).resolve())
         parts = {
             "resources": [relative(FOLDER / "overlays" / overlay)],
             "components": [relative(path) for path in sorted((FOLDER / "components").iterdir())],
@@ -241,4 +241,6 @@ def wrong_query(query):
     states = re.search(r"constraint jobs_state check \(state in \(([^)]*)\)\)", schema)[1]
     findings = [f"its query uses the unknown state {state}" for state in re.findall(r"'(\w+)'", query) if f"'{state}'" not in states]
     words = set(re.findall(r"[a-z_]+", re.sub(r"'[^']*'", "", query))) - set("select count from jobs where in and now".split())
-    return findings + [f"its query uses {word}, which is not a column of jobs" for word in sorted(words) if not re.search(rf"^    {word} ", schema, re.M)]
+    return findings + [
+        f"its query uses {word}, which is not a column of jobs" for word in sorted(words) if not re.search(rf"^    {word} ", schema, re.M)
+    ]

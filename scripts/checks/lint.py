@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.console import line, took
 from devstack import build, prerequisites
 
-from . import client_types, clients, kubernetes, links, migrations, monitoring, notices, prose, python_imports, rust_cycles, workflows
+from . import client_types, clients, kubernetes, links, linters, migrations, monitoring, notices, prose, python_imports, rust_cycles, workflows
 from .arrows import wrong_arrows
 from .beside import Beside
 from .containers import checks as containers
@@ -30,9 +30,9 @@ def run():
     clippy = ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
     checks = [
         ("Rust formatting", program(["cargo", "fmt", "--all", "--check"])),
-        ("dependencies between modules", arrows),
+        ("dependencies between modules", findings_of(wrong_arrows)),
         ("cycles between Rust files", findings_of(rust_cycles.check)),
-        ("imports of the scripts", findings_of(python_imports.check)),
+        ("formatting, lints and imports of the scripts", findings_of(lambda: [*linters.ruff(), *python_imports.check()])),
         ("alerts, board and runbooks", findings_of(monitoring.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),
         ("third-party licenses", findings_of(notices.check)),
@@ -73,13 +73,6 @@ def program(command, folder="."):
             return False
 
     return run_it
-
-
-def arrows():
-    findings = wrong_arrows()
-    for finding in findings:
-        line(f"  {finding}")
-    return not findings
 
 
 def findings_of(check):

@@ -11,7 +11,7 @@ REQUIREMENTS = Path(__file__).with_name("linters.txt")
 
 def program(name):
     """Returns the path of a linter."""
-    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and clients") / "bin" / name
+    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and Python") / "bin" / name
 
 
 def findings_of(command, folder=REPO):
@@ -22,3 +22,9 @@ def findings_of(command, folder=REPO):
     if not ended.returncode:
         return ""
     return ended.stdout.strip() or f"{command[0]} failed with exit status {ended.returncode} and no output"
+
+
+def ruff(folder=REPO / "scripts"):
+    """Checks the formatting and the lints of Python. Returns the output of each check that failed."""
+    commands = (["check", "--quiet"], ["format", "--quiet", "--diff"])
+    return [found for command in commands if (found := findings_of([program("ruff"), *command, "--no-cache", "."], folder))]

@@ -167,9 +167,7 @@ def rules_of(alerts):
 def wrong_alerts(alerts, tested, known):
     findings = []
     names = [rule["alert"] for rule in rules_of(alerts)]
-    fired = {
-        expected["alertname"] for test in tested["tests"] for expected in test["alert_rule_test"] if expected["exp_alerts"]
-    }
+    fired = {expected["alertname"] for test in tested["tests"] for expected in test["alert_rule_test"] if expected["exp_alerts"]}
     for rule in rules_of(alerts):
         name = rule["alert"]
         findings += wrong_expression(name, rule["expr"], known)

@@ -1,8 +1,8 @@
 """Generates `THIRD-PARTY.md`, the list of third-party software and its licenses, from lock files and manifests.
 
-    python3 -m checks.notices              in scripts/: writes THIRD-PARTY.md
-    python3 -m checks.notices --texts DIR  writes the license texts of the crates and page libraries into DIR; include
-                                           them when you distribute programs or images
+python3 -m checks.notices              in scripts/: writes THIRD-PARTY.md
+python3 -m checks.notices --texts DIR  writes the license texts of the crates and page libraries into DIR; include
+                                       them when you distribute programs or images
 """
 
 import argparse

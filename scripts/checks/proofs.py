@@ -49,7 +49,7 @@ def visitors_do_not_delay_paid_jobs():
         limit_cannot_be_spoofed(trial, picture)
         start = trial.sql("select now()")
         with Flood(trial, picture) as flood:
-            waits = lambda: trial.number("select count(*) from jobs where state = 'queued' and tier = 'visitor'") >= 10  # noqa: E731
+            waits = lambda: trial.number("select count(*) from jobs where state = 'queued' and tier = 'visitor'") >= 10
             until(waits, "visitors are queued")
             flooded = p95_wait_ms(trial, people)
         expect(set(flood.answers) <= {202, 503}, "The API accepts or rejects the flood", flood.answers)

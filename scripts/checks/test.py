@@ -115,9 +115,7 @@ def run_parts(chosen, beside):
         if name in aside:
             continue
         others = {
-            other: Beside(functools.partial(run_part, other, PARTS[other]), niceness)
-            for other, (part, niceness) in aside.items()
-            if part == name
+            other: Beside(functools.partial(run_part, other, PARTS[other]), niceness) for other, (part, niceness) in aside.items() if part == name
         }
         results[name] = run_part(name, PARTS[name])
         results |= {other: finish(other, process) for other, process in others.items()}
@@ -218,7 +216,7 @@ def test_e2e():
             code = show(command, "ui", env=environment)
         finally:
             show([REPO / "scripts/down"], env=environment)
-    stats = lambda found: Counts(found["stats"]["expected"] + found["stats"]["flaky"], found["stats"]["unexpected"])  # noqa: E731
+    stats = lambda found: Counts(found["stats"]["expected"] + found["stats"]["flaky"], found["stats"]["unexpected"])
     return from_report(report, code, stats)
 
 

@@ -147,4 +147,3 @@ def read_dotenv(path):
             value = f" {value}".partition(" #")[0].strip()
         values[name] = value
     return values
-

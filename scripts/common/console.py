@@ -62,9 +62,7 @@ def run_logged(command, log, what, **options):
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "w") as output:
         try:
-            code = subprocess.run(
-                command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options
-            ).returncode
+            code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options).returncode
         except OSError as error:
             raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
     if code:

@@ -88,4 +88,3 @@ def unpack(archive, keep, target):
                 shutil.copyfileobj(source, output)
             # zipfile does not restore permissions.
             path.chmod(0o755 if entry.external_attr >> 16 & 0o100 or "/bin/" in entry.filename else 0o644)
-

@@ -100,9 +100,7 @@ class Postgres:
         }
         if self.settings.throw_away:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-        return [self.bin / "postgres", "-D", self.folder] + [
-            part for name, value in settings.items() for part in ("-c", f"{name}={value}")
-        ]
+        return [self.bin / "postgres", "-D", self.folder] + [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
 
     def is_ready(self):
         command = [self.bin / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -111,7 +109,7 @@ class Postgres:
     def create_database(self):
         exists = self.psql("select 1 from pg_database where datname = :'name'")
         if exists.strip() != "1":
-            self.psql("create database :\"name\"")
+            self.psql('create database :"name"')
 
     def psql(self, statement, database="postgres"):
         environment = {**os.environ, "PGPASSWORD": self.settings.secret("postgres-password")}

@@ -7,9 +7,9 @@ import socket
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 from common import addresses, wheels
 from common.config import PROGRAMS, REPO

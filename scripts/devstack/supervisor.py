@@ -102,16 +102,10 @@ class Supervisor:
         reminder = started + REMINDER_SECONDS
         while not service.ready():
             if running.process.poll() is not None:
-                raise Problem(
-                    f"{service.label} {how_it_ended(running.process.returncode)} during startup. "
-                    f"The end of {log}:\n\n{tail(log)}"
-                )
+                raise Problem(f"{service.label} {how_it_ended(running.process.returncode)} during startup. The end of {log}:\n\n{tail(log)}")
             now = time.monotonic()
             if now > started + service.start_seconds:
-                raise Problem(
-                    f"{service.label} did not become ready within {service.start_seconds} s. "
-                    f"The end of {log}:\n\n{tail(log)}"
-                )
+                raise Problem(f"{service.label} did not become ready within {service.start_seconds} s. The end of {log}:\n\n{tail(log)}")
             if now > reminder:
                 line(f"  … {service.label} is still {service.start_work} ({took(now - started)}; see tail -f {log})")
                 reminder = now + REMINDER_SECONDS
@@ -133,8 +127,10 @@ class Supervisor:
             if now - running.started > HEALTHY_SECONDS:
                 running.backoff = MIN_BACKOFF_SECONDS
             running.restart_at = now + running.backoff
-            line(f"! {label} {how_it_ended(running.process.returncode)}; restarting in {running.backoff} s "
-                 f"(log: {self.settings.logs / running.service.name}.log)")
+            line(
+                f"! {label} {how_it_ended(running.process.returncode)}; restarting in {running.backoff} s "
+                f"(log: {self.settings.logs / running.service.name}.log)"
+            )
             running.backoff = min(running.backoff * 2, MAX_BACKOFF_SECONDS)
         elif now >= running.restart_at:
             try:

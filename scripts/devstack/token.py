@@ -21,9 +21,7 @@ def main():
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     settings = load()
     if settings.given("OIDC_ISSUER"):
-        raise Problem(
-            f"OIDC_ISSUER is set, so accounts belong to {settings.get('OIDC_ISSUER')}. Get a token from that provider."
-        )
+        raise Problem(f"OIDC_ISSUER is set, so accounts belong to {settings.get('OIDC_ISSUER')}. Get a token from that provider.")
     environment = {**os.environ, **services.oidc_environment(settings)}
     command = ["node", REPO / "standins" / "oidc" / "token.mjs", sys.argv[1]]
     try:

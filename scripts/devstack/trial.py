@@ -68,7 +68,7 @@ class Trial:
         if number == 1:
             return replace(worker, environment={**worker.environment, "RETOUCH_WORKER_NAME": "worker-1"})
         environment = {**worker.environment, "RETOUCH_WORKER_NAME": f"worker-{number}"}
-        ready = lambda: len((services.get_json(f"{self.settings.api_url}/readyz") or {}).get("workers", [])) >= number  # noqa: E731
+        ready = lambda: len((services.get_json(f"{self.settings.api_url}/readyz") or {}).get("workers", [])) >= number
         name, label = f"worker-{number}", f"Worker {number}"
         return replace(worker, name=name, label=label, environment=environment, ready=ready)
 

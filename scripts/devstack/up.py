@@ -53,8 +53,7 @@ def arguments():
 def check_dotenv():
     if "COMPOSE_FILE" in read_dotenv(REPO / ".env"):
         raise Problem(
-            "The .env of this checkout is for Docker Compose; scripts/up needs other addresses. "
-            "Move the file away, or use separate checkouts."
+            "The .env of this checkout is for Docker Compose; scripts/up needs other addresses. Move the file away, or use separate checkouts."
         )
 
 

@@ -117,7 +117,7 @@ def kept(backup):
 
 def back_up(database, bucket, folder, now=None):
     """Makes a backup. Returns its folder, and the keys of missing objects that a row names."""
-    now = now or datetime.datetime.now(datetime.timezone.utc)
+    now = now or datetime.datetime.now(datetime.UTC)
     made = folder / now.strftime("%Y-%m-%dT%H%M%SZ")
     made.mkdir(parents=True, mode=0o700)
     started = time.monotonic()
@@ -135,7 +135,7 @@ def back_up(database, bucket, folder, now=None):
     dump = made / "database.dump"
     contents = {
         "format": FORMAT,
-        "finished": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "database_sha256": checksum_of(dump),
         "objects_sha256": checksum_of(made / "objects.tsv"),
         "objects": len(objects),

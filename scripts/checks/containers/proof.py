@@ -219,7 +219,7 @@ def a_killed_worker_loses_no_job(proof):
         container = central.containers("worker")[0]
         before, killed = central.pid(container), time.monotonic()
         central.kill(container)
-        until(lambda: central.pid(container) not in (0, before), "the engine restarts it", 60)  # noqa: B023
+        until(lambda: central.pid(container) not in (0, before), "the engine restarts it", 60)
         times.append(time.monotonic() - killed)
     restarts = int(central.inspect(container, "{{.RestartCount}}"))
     expect(restarts == 2, "The engine restarted it twice", restarts)
@@ -241,7 +241,7 @@ def a_paused_redis_loses_no_job(proof):
     summary = proof.all_jobs_finish(load)
     expect(meanwhile > 0, "Workers run jobs without Redis", meanwhile)
     # Its health check failed during the pause, and `up` refuses to start what depends on an unhealthy service.
-    state = lambda: central.engine.docker("inspect", "--format", "{{.State.Health.Status}}", redis).strip()  # noqa: E731
+    state = lambda: central.engine.docker("inspect", "--format", "{{.State.Health.Status}}", redis).strip()
     until(lambda: state() == "healthy", "Redis is healthy again", 60)
     return f"{summary}; {meanwhile:.0f} of them during the 15 s pause"
 
@@ -304,7 +304,7 @@ def another_host_joins(proof):
     node.up("worker")
     found = list(node.services())
     expect(found == ["worker"], "Only the worker is started", found)
-    known = lambda: "the-other-host" in {worker["name"] for worker in central.live_workers()}  # noqa: E731
+    known = lambda: "the-other-host" in {worker["name"] for worker in central.live_workers()}
     until(known, "the API knows it", 60)
     central.compose("stop", "worker")
     summary = proof.all_jobs_finish(proof.begin_load())

@@ -69,36 +69,44 @@ def claims(realm):
     brokers = {broker.get("alias"): broker for broker in realm.get("identityProviders", [])}
     at = "${RETOUCH_PUBLIC_URL}"
     yield "the realm is 'retouch', as in the issuer", realm.get("realm") == "retouch" and realm.get("enabled") is True
-    yield "users can register, with their email address as their name", (
-        realm.get("registrationAllowed") is True and realm.get("registrationEmailAsUsername") is True
+    yield (
+        "users can register, with their email address as their name",
+        (realm.get("registrationAllowed") is True and realm.get("registrationEmailAsUsername") is True),
     )
     yield "email addresses are unique", realm.get("duplicateEmailsAllowed") is False
     yield "brute-force protection is on", realm.get("bruteForceProtected") is True
     yield "the page is a public client", page.get("publicClient") is True
-    yield "it uses only the authorization code flow", (
-        page.get("standardFlowEnabled") is True
-        and not page.get("implicitFlowEnabled")
-        and not page.get("directAccessGrantsEnabled")
+    yield (
+        "it uses only the authorization code flow",
+        (page.get("standardFlowEnabled") is True and not page.get("implicitFlowEnabled") and not page.get("directAccessGrantsEnabled")),
     )
     yield "it requires PKCE with S256", page.get("attributes", {}).get("pkce.code.challenge.method") == "S256"
-    yield "it redirects only to the page", (
-        set(page.get("redirectUris", [])) == {f"{at}/authcallback", f"{at}/authcallback-magic"}
-        and page.get("webOrigins") == [at]
-        and page.get("attributes", {}).get("post.logout.redirect.uris") == f"{at}/login"
+    yield (
+        "it redirects only to the page",
+        (
+            set(page.get("redirectUris", [])) == {f"{at}/authcallback", f"{at}/authcallback-magic"}
+            and page.get("webOrigins") == [at]
+            and page.get("attributes", {}).get("post.logout.redirect.uris") == f"{at}/login"
+        ),
     )
-    yield "access tokens have the API as their audience", (
-        audience.get("included.custom.audience") == "retouch-api" and audience.get("access.token.claim") == "true"
+    yield (
+        "access tokens have the API as their audience",
+        (audience.get("included.custom.audience") == "retouch-api" and audience.get("access.token.claim") == "true"),
     )
-    yield "access tokens contain the email address", (
-        email.get("claim.name") == "email" and email.get("user.attribute") == "email" and email.get("access.token.claim") == "true"
+    yield (
+        "access tokens contain the email address",
+        (email.get("claim.name") == "email" and email.get("user.attribute") == "email" and email.get("access.token.claim") == "true"),
     )
     yield "tokens contain the subject and the email address", {"basic", "email"} <= set(page.get("defaultClientScopes", []))
     for name in ("google", "facebook"):
         broker = brokers.get(name, {})
         own = broker.get("config", {})
-        yield f"{name} has placeholders for its id, its secret and whether it is enabled", (
-            broker.get("providerId") == name
-            and broker.get("enabled") == f"${{{name.upper()}_ENABLED}}"
-            and own.get("clientId") == f"${{{name.upper()}_CLIENT_ID}}"
-            and own.get("clientSecret") == f"${{{name.upper()}_CLIENT_SECRET}}"
+        yield (
+            f"{name} has placeholders for its id, its secret and whether it is enabled",
+            (
+                broker.get("providerId") == name
+                and broker.get("enabled") == f"${{{name.upper()}_ENABLED}}"
+                and own.get("clientId") == f"${{{name.upper()}_CLIENT_ID}}"
+                and own.get("clientSecret") == f"${{{name.upper()}_CLIENT_SECRET}}"
+            ),
         )

@@ -117,7 +117,7 @@ class Bystanders:
         """Waits until every payment and every refund has arrived."""
         paid = "select count(*) from orders where fulfilled_at is not null"
         back = "select count(*) from orders where status = 'refunded'"
-        arrived = lambda: self.trial.number(paid) >= self.bought and self.trial.number(back) >= self.refunded  # noqa: E731
+        arrived = lambda: self.trial.number(paid) >= self.bought and self.trial.number(back) >= self.refunded
         until(arrived, f"{self.bought} payments and {self.refunded} refunds arrive", SETTLE_SECONDS)
 
 

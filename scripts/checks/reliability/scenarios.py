@@ -7,11 +7,11 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 from common.config import REPO
 from common.console import Problem
@@ -304,10 +304,21 @@ SCENARIOS = (
     Scenario("postgres-stopped-25", "Postgres may be stopped for 25 s.", postgres_stopped(25)),
     Scenario("postgres-stopped-60", "Postgres may be stopped for a minute.", postgres_stopped(60)),
     Scenario("postgres-paused-60", "Postgres may hang for a minute.", postgres_paused),
-    Scenario("postgres-half-open", "Connections to Postgres may fall silent.", postgres_half_open, rate=5,
-             pause_seconds=HALF_OPEN_SECONDS, p99_seconds=2 * HALF_OPEN_SECONDS),
-    Scenario("postgres-disk-full", "The disk of Postgres may be full for 20 s.", disk_full, around=small_disk,
-             kept=("api", "worker", "worker-2", "postgres")),
+    Scenario(
+        "postgres-half-open",
+        "Connections to Postgres may fall silent.",
+        postgres_half_open,
+        rate=5,
+        pause_seconds=HALF_OPEN_SECONDS,
+        p99_seconds=2 * HALF_OPEN_SECONDS,
+    ),
+    Scenario(
+        "postgres-disk-full",
+        "The disk of Postgres may be full for 20 s.",
+        disk_full,
+        around=small_disk,
+        kept=("api", "worker", "worker-2", "postgres"),
+    ),
     Scenario("s3-refused-20", "S3 may refuse connections for 20 s.", s3_away("refuse", 20)),
     Scenario("s3-refused-60", "S3 may refuse connections for a minute.", s3_away("refuse", 60)),
     Scenario("s3-hung", "S3 may hang.", s3_hung),
@@ -315,12 +326,16 @@ SCENARIOS = (
     Scenario("redis-refused", "Redis may refuse connections.", redis_away("refuse"), **STEADY),
     Scenario("redis-hung", "Redis may hang.", redis_away("hang"), **STEADY),
     Scenario("redis-flushed", "Redis may lose everything, again and again.", redis_flushed, **STEADY),
-    Scenario("wrong-clocks", "The clock of a worker may be five minutes off.", nothing_more,
-             worker_settings=wrong_clocks, **STEADY),
-    Scenario("one-suspect", "A picture that kills its workers does not delay paid work.", one_suspect,
-             settings={"RETOUCH_FAULT_ABORT_AT_WIDTH": str(POISON_WIDTH), "RETOUCH_FAULT_DELAY_MS": "6000"}, jobs=500, **STEADY),
-    Scenario("unserved-mode", "Edits without a worker that serves them end, and cost nothing.", unserved_mode,
-             around=own_models, rate=5),
+    Scenario("wrong-clocks", "The clock of a worker may be five minutes off.", nothing_more, worker_settings=wrong_clocks, **STEADY),
+    Scenario(
+        "one-suspect",
+        "A picture that kills its workers does not delay paid work.",
+        one_suspect,
+        settings={"RETOUCH_FAULT_ABORT_AT_WIDTH": str(POISON_WIDTH), "RETOUCH_FAULT_DELAY_MS": "6000"},
+        jobs=500,
+        **STEADY,
+    ),
+    Scenario("unserved-mode", "Edits without a worker that serves them end, and cost nothing.", unserved_mode, around=own_models, rate=5),
 )
 
 

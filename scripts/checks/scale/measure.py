@@ -100,7 +100,9 @@ def speed(trial, people):
         report = trial.load(people, seconds=LOAD_SECONDS)
         expect(set(report["answers"]) == {"200"}, "Everybody gets a result", report["answers"])
         spent = (cpu_seconds(trial, "postgres") - before) * 1000 / report["done"]
-        line(f"  {report['done_per_second']:.0f} billed jobs per second, request p99 {report['p99_ms']:.0f} ms, Postgres {spent:.2f} ms of CPU per job")
+        line(
+            f"  {report['done_per_second']:.0f} billed jobs per second, request p99 {report['p99_ms']:.0f} ms, Postgres {spent:.2f} ms of CPU per job"
+        )
         best = max(best, report["done_per_second"])
     return best
 

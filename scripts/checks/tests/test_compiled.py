@@ -37,7 +37,15 @@ class KeepsDependencies(unittest.TestCase):
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
     def test_another_clone_gets_the_dependencies_but_not_our_own_crates(self):
-        built = ["deps/libserde-1.rlib", "deps/libretouch_core-2.rlib", "deps/it-3", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib-serde", ".fingerprint/retouch-core-2/lib-retouch_core", "retouch-api"]
+        built = [
+            "deps/libserde-1.rlib",
+            "deps/libretouch_core-2.rlib",
+            "deps/it-3",
+            "build/ring-4/out/x.o",
+            ".fingerprint/serde-1/lib-serde",
+            ".fingerprint/retouch-core-2/lib-retouch_core",
+            "retouch-api",
+        ]
         with self.clone("one", *built):
             compiled.keep()
         with self.clone("two"):

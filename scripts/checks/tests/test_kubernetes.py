@@ -17,7 +17,9 @@ class ManifestTest(unittest.TestCase):
         return " ".join(kubernetes.wrong(objects, "cuda"))
 
     def worker(self, change):
-        return self.wrong("Deployment", "retouch-worker", lambda one: change(one["spec"]["template"]["spec"], one["spec"]["template"]["spec"]["containers"][0]))
+        return self.wrong(
+            "Deployment", "retouch-worker", lambda one: change(one["spec"]["template"]["spec"], one["spec"]["template"]["spec"]["containers"][0])
+        )
 
     def scaling(self, change):
         return self.wrong("ScaledObject", "retouch-worker", lambda one: change(one["spec"]))
@@ -63,14 +65,14 @@ class ManifestTest(unittest.TestCase):
         self.assertIn("which is not mounted", self.worker(lambda pod, container: container["env"].append(added)))
 
     def test_a_worker_has_one_device_and_time_to_drain(self):
-        limits = lambda container: container["resources"]["limits"]  # noqa: E731
+        limits = lambda container: container["resources"]["limits"]
         self.assertIn("exactly one", self.worker(lambda pod, container: limits(container).update({"nvidia.com/gpu": 2})))
         self.assertIn("no GPU", self.worker(lambda pod, container: limits(container).pop("nvidia.com/gpu")))
         self.assertIn("needs 120 s to drain", self.worker(lambda pod, container: pod.update(terminationGracePeriodSeconds=120)))
 
     def test_harmful_scaling_is_found(self):
         self.assertIn("during their startup, which takes up to 300 s", self.scaling(lambda spec: spec.update(cooldownPeriod=300)))
-        metadata = lambda spec: spec["triggers"][0]["metadata"]  # noqa: E731
+        metadata = lambda spec: spec["triggers"][0]["metadata"]
         self.assertIn("a worker runs 3 jobs", self.scaling(lambda spec: metadata(spec).update(targetQueryValue="10")))
         wrong = "select count(*) from jobs where state in ('waiting') and due_at <= now()"
         findings = self.scaling(lambda spec: metadata(spec).update(query=wrong))
@@ -78,5 +80,5 @@ class ManifestTest(unittest.TestCase):
         self.assertIn("due_at, which is not a column", findings)
 
     def test_a_selector_without_pods_is_found(self):
-        change = lambda one: one["spec"]["selector"]["matchLabels"].update({"app.kubernetes.io/name": "worker"})  # noqa: E731
+        change = lambda one: one["spec"]["selector"]["matchLabels"].update({"app.kubernetes.io/name": "worker"})
         self.assertIn("no pod has the labels", self.wrong("PodDisruptionBudget", "retouch-worker", change))

@@ -59,7 +59,9 @@ class MigrationTest(unittest.TestCase):
     def test_an_index_that_blocks_writers_is_found(self):
         self.assertIn("[require-concurrent-index-creation]", self.with_timeout("create index jobs_slow on jobs (speed)"))
         self.assertIn("[require-concurrent-index-deletion]", self.with_timeout("drop index jobs_slow"))
-        self.assertIn("[require-concurrent-index-creation]", self.findings("-- no-transaction\ncreate index if not exists jobs_slow on jobs (speed);\n"))
+        self.assertIn(
+            "[require-concurrent-index-creation]", self.findings("-- no-transaction\ncreate index if not exists jobs_slow on jobs (speed);\n")
+        )
 
     def test_an_index_that_could_not_be_built_is_found(self):
         concurrent = "create index concurrently if not exists jobs_slow on jobs (speed);\n"

@@ -3,7 +3,7 @@ import json
 import re
 import unittest
 
-from checks import validators, monitoring
+from checks import monitoring, validators
 from checks.monitoring import Metric
 from common.config import REPO
 

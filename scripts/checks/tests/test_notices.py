@@ -11,7 +11,15 @@ class LicenseTest(unittest.TestCase):
     def test_an_expression_is_free_if_accepted_licenses_satisfy_it(self):
         for free in ("MIT", "MIT OR GPL-3.0", "(MIT OR GPL-3.0) AND Unicode-3.0", "MIT/Apache-2.0", "Apache-2.0 WITH LLVM-exception OR GPL-2.0"):
             self.assertTrue(notices.is_free(free), free)
-        for unfree in ("GPL-3.0", "MIT AND GPL-3.0", "(MIT OR ISC) AND SSPL-1.0", "not stated", "file LICENSE.md", "", "Apache-2.0 WITH Commons-Clause"):
+        for unfree in (
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(MIT OR ISC) AND SSPL-1.0",
+            "not stated",
+            "file LICENSE.md",
+            "",
+            "Apache-2.0 WITH Commons-Clause",
+        ):
             self.assertFalse(notices.is_free(unfree), unfree)
 
 
@@ -31,7 +39,13 @@ class FileTest(unittest.TestCase):
         self.file.write_text(notices.made())
         self.assertEqual(notices.check(), [])
         text = self.file.read_text()
-        for part in ("| [serde](https://example.test/serde) | 1.0.0 |", "| react |", "`u2netp` | Apache-2.0 | yes", "nvidia-cudnn-cu13", "instrument-sans"):
+        for part in (
+            "| [serde](https://example.test/serde) | 1.0.0 |",
+            "| react |",
+            "`u2netp` | Apache-2.0 | yes",
+            "nvidia-cudnn-cu13",
+            "instrument-sans",
+        ):
             self.assertIn(part, text)
 
     def test_a_missing_or_outdated_file_is_found(self):
@@ -49,5 +63,8 @@ class FileTest(unittest.TestCase):
             path = Path(folder) / "models" / "new"
             path.mkdir(parents=True)
             (path / "model.toml").write_text('name = "new"\nlicence = "MIT"\n')
-            with mock.patch.object(notices, "REPO", Path(folder)), self.assertRaisesRegex(Problem, "new/model.toml must have the fields `licence` and `commercial_use`"):
+            with (
+                mock.patch.object(notices, "REPO", Path(folder)),
+                self.assertRaisesRegex(Problem, "new/model.toml must have the fields `licence` and `commercial_use`"),
+            ):
                 notices.models()

@@ -22,14 +22,22 @@ class ProseTest(unittest.TestCase):
             "Workers stop claiming queued jobs",
             "Returns the old answer",
             "There is no model named gone",
-            "The field `licence` and the value \"colour\" are contracts",
+            'The field `licence` and the value "colour" are contracts',
         ):
             self.assertIsNone(prose.suspicion(text), text)
 
     def test_comments_and_messages_are_read_and_code_is_not(self):
         for suffix, text, expected in (
-            (".rs", 'fn a() { // The first comment here\n  let sql = "select a from b where c";\n  fail("Five words make a message");\n}\n', [(1, "The first comment here"), (3, "Five words make a message")]),
-            (".py", '"""A docstring of lines,\ntwo lines here."""\nname = "too short"  # A comment of words\n', [(1, "A docstring of lines,"), (2, "two lines here."), (3, "A comment of words")]),
+            (
+                ".rs",
+                'fn a() { // The first comment here\n  let sql = "select a from b where c";\n  fail("Five words make a message");\n}\n',
+                [(1, "The first comment here"), (3, "Five words make a message")],
+            ),
+            (
+                ".py",
+                '"""A docstring of lines,\ntwo lines here."""\nname = "too short"  # A comment of words\n',
+                [(1, "A docstring of lines,"), (2, "two lines here."), (3, "A comment of words")],
+            ),
             (".md", "* A line of prose\n```\nin a fenced block\n```\n", [(1, "A line of prose")]),
         ):
             self.assertEqual(list(prose_of(suffix, text)), expected)

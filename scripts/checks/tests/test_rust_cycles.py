@@ -42,7 +42,9 @@ class RustCyclesTest(unittest.TestCase):
         self.assert_cycle("a", "b", "c", lib=LIB + "mod c;\n", a=a, b=b, c=c)
 
     def test_the_finding_names_both_lines(self):
-        source = self.write({"lib": LIB, "a": "\nuse crate::b::{self, B};\npub struct A;\n", "b": "pub struct B;\n\n\nfn f() -> super::a::A { todo!() }\n"})
+        source = self.write(
+            {"lib": LIB, "a": "\nuse crate::b::{self, B};\npub struct A;\n", "b": "pub struct B;\n\n\nfn f() -> super::a::A { todo!() }\n"}
+        )
         [finding] = rust_cycles.check([source.parent])
         self.assertIn(f"{source}/a.rs:2: crate::b::B (in {source}/b.rs)", finding)
         self.assertIn(f"{source}/b.rs:4: super::a::A (in {source}/a.rs)", finding)
@@ -83,7 +85,9 @@ class RustCyclesTest(unittest.TestCase):
         self.assertEqual(found, {("a", "used", "b")})
 
     def test_an_imported_module_counts_by_what_is_named_in_it(self):
-        found = self.uses(lib=LIB, a="use crate::b;\nuse crate::b as other;\nfn f() { b::one(); other::two::<u8>() }\n", b="pub fn one() {}\npub fn two<T>() {}\n")
+        found = self.uses(
+            lib=LIB, a="use crate::b;\nuse crate::b as other;\nfn f() { b::one(); other::two::<u8>() }\n", b="pub fn one() {}\npub fn two<T>() {}\n"
+        )
         self.assertEqual(found, {("a", "one", "b"), ("a", "two", "b")})
 
     def test_inline_modules_belong_to_their_file(self):
@@ -91,7 +95,7 @@ class RustCyclesTest(unittest.TestCase):
         self.assertEqual(self.uses(lib=LIB, a=code, b="pub struct B;\nfn f() { crate::a::inner::f(B) }\n"), {("a", "B", "b"), ("b", "inner", "a")})
 
     def test_comments_strings_and_tests_are_not_code(self):
-        code = '''\
+        code = """\
 // crate::b::B
 const TEXT: &str = "crate::b::B \\" crate::b::B";
 const RAW: &str = r#"crate::b::B " crate::b::B"#;
@@ -124,11 +128,13 @@ impl Partly {
     }
 }
 fn seen() { crate::b::seen() }
-'''
+"""
         self.assertEqual(self.uses(lib=LIB, a=code, b="pub struct B;\npub fn seen() {}\n"), {("a", "seen", "b")})
 
     def test_code_of_other_configurations_counts(self):
-        found = self.uses(lib=LIB, a="#[cfg(not(test))]\nuse crate::b::B;\n#[cfg(unix)]\nfn f() { crate::b::g() }\n", b="pub struct B;\npub fn g() {}\n")
+        found = self.uses(
+            lib=LIB, a="#[cfg(not(test))]\nuse crate::b::B;\n#[cfg(unix)]\nfn f() { crate::b::g() }\n", b="pub struct B;\npub fn g() {}\n"
+        )
         self.assertEqual(found, {("a", "B", "b"), ("a", "g", "b")})
 
     def test_fields_methods_and_other_crates_are_not_uses(self):

@@ -200,7 +200,7 @@ def checked_source(source, own, path):
         raise Problem(f"{path}: source.registry is {registry!r}; it must be one of {', '.join([*SOURCE_FIELDS, 'hub'])}.")
     if len(own) > 1:
         raise Problem(
-            f"{path}: a source on {registry} is one file, but the manifest lists [[extra]]. Use registry = \"hub\", or omit [source] and "
+            f'{path}: a source on {registry} is one file, but the manifest lists [[extra]]. Use registry = "hub", or omit [source] and '
             "bring the files."
         )
     required, optional = SOURCE_FIELDS[registry]

@@ -61,7 +61,9 @@ def parse(word, device):
     first, *rest = word.split(":")
     tool, mode = ("magic-fix", first) if first in MODES else (first, None)
     if tool not in TIERS:
-        raise Problem(f"{word!r} names neither a tool nor a mode of Magic Fix; the tools are {', '.join(TIERS)}, the modes {', '.join(MODES)}, and {SELECT} is for clicks.")
+        raise Problem(
+            f"{word!r} names neither a tool nor a mode of Magic Fix; the tools are {', '.join(TIERS)}, the modes {', '.join(MODES)}, and {SELECT} is for clicks."
+        )
     tier = rest.pop(0) if rest else None
     if tier not in (None, *TIERS[tool]):
         raise Problem(f"{word!r}: {tier!r} is not a tier of {tool}; its tiers are {', '.join(TIERS[tool])}.")
@@ -72,8 +74,7 @@ def parse(word, device):
         factor = int(rest.pop(0)[0])
     if rest:
         raise Problem(
-            f"{word!r} has too many parts at {rest[0]!r}; write MODE or TOOL, then :TIER if it is for one tier, such as edit or "
-            "upscale:free."
+            f"{word!r} has too many parts at {rest[0]!r}; write MODE or TOOL, then :TIER if it is for one tier, such as edit or upscale:free."
         )
     return [Scope(tool, tier, device, mode, factor) for tier in ((tier,) if tier else TIERS[tool])]
 
@@ -82,7 +83,9 @@ def scope_of(line, table="bind"):
     """Returns the scope of a line of tools.toml."""
     if table == SELECT:
         if line.get("device") not in (*DEVICES, "any"):
-            raise Problem(f"tools.toml has a [[select]] whose device is {line.get('device')!r}; accepted are {', '.join(DEVICES)}, any. Correct it first.")
+            raise Problem(
+                f"tools.toml has a [[select]] whose device is {line.get('device')!r}; accepted are {', '.join(DEVICES)}, any. Correct it first."
+            )
         return Scope(SELECT, None, line["device"])
     for field, accepted in (("tool", TIERS), ("tier", TIERS.get(line.get("tool"), ())), ("device", (*DEVICES, "any"))):
         if line.get(field) not in accepted:

@@ -70,8 +70,7 @@ def transfer_whole(address, part, label, open_address, sleep):
                 raise Refused(f"cannot reach {host_of(address)}: {reason}") from None
             if delay is None:
                 raise Problem(
-                    f"Could not download {label} from {host_of(address)}: {reason}. Kept {amount(size_of(part))}; run this again "
-                    "to resume."
+                    f"Could not download {label} from {host_of(address)}: {reason}. Kept {amount(size_of(part))}; run this again to resume."
                 ) from None
             info(f"  {label}: interrupted at {amount(size_of(part))} ({reason}); resuming in {delay} s")
             sleep(delay)

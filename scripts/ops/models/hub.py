@@ -93,8 +93,7 @@ class Hub:
         if self.token:
             return f"{answer}; the account of your token has no access to {repository}: accept its conditions on {page}, or use another token"
         return (
-            f"{answer}; {repository} is gated, private, or gone: accept its conditions on {page}, and set HF_TOKEN to an access token "
-            "of your account"
+            f"{answer}; {repository} is gated, private, or gone: accept its conditions on {page}, and set HF_TOKEN to an access token of your account"
         )
 
 

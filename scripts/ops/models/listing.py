@@ -76,13 +76,13 @@ def served_by(catalog):
     for line in catalog.bindings():
         factor = f" {line['factor']}x" if "factor" in line else f" {line['mode']}" if "mode" in line else ""
         device = "" if line["device"] == "any" else f" on {line['device']}"
-        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{demand.up_to(line.get('largest_pixels'))}{device}")
+        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(
+            f"{line['tier']}{factor}{demand.up_to(line.get('largest_pixels'))}{device}"
+        )
     for line in catalog.selectors():
         device = "any device" if line["device"] == "any" else line["device"]
         found.setdefault(line["model"], {}).setdefault("clicks", []).append(device)
-    return {
-        model: "; ".join(f"{tool} ({', '.join(tiers)})" for tool, tiers in tools.items()) for model, tools in found.items()
-    }
+    return {model: "; ".join(f"{tool} ({', '.join(tiers)})" for tool, tiers in tools.items()) for model, tools in found.items()}
 
 
 def source_of(model):

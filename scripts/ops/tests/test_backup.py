@@ -32,7 +32,7 @@ BACK_UP = backup.back_up
 
 
 def night(day):
-    return datetime.datetime(2026, 11, day, 3, tzinfo=datetime.timezone.utc)
+    return datetime.datetime(2026, 11, day, 3, tzinfo=datetime.UTC)
 
 
 class FakeBucket:
@@ -104,7 +104,6 @@ class ConnectionTest(unittest.TestCase):
             with self.assertRaisesRegex(Problem, "must look like"):
                 connection(wrong)
 
-
     def test_tls_needs_programs_that_have_it_and_trusts_the_authorities_of_the_system(self):
         url, own = "postgres://db.example/retouch", config.load({"RETOUCH_POSTGRES_BIN": "/usr/bin"})
         for mode in ("require", "verify-ca", "verify-full"):
@@ -115,6 +114,7 @@ class ConnectionTest(unittest.TestCase):
             self.assertEqual(Database(own, f"{url}?sslmode=verify-full&sslrootcert=own.pem").environment["PGSSLROOTCERT"], "own.pem")
             # With a file, libpq would verify here, too.
             self.assertNotIn("PGSSLROOTCERT", Database(own, f"{url}?sslmode=require").environment)
+
 
 class ProgramTest(unittest.TestCase):
     """Runs a script in place of retouch-api."""

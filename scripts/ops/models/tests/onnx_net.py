@@ -173,9 +173,7 @@ def shuffled(planes, times):
     for first in range(0, len(planes), times * times):
         group = planes[first : first + times * times]
         height, width = len(group[0]) * times, len(group[0][0]) * times
-        made.append(
-            [[group[y % times * times + x % times][y // times][x // times] for x in range(width)] for y in range(height)]
-        )
+        made.append([[group[y % times * times + x % times][y // times][x // times] for x in range(width)] for y in range(height)])
     return made
 
 

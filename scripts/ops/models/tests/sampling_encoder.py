@@ -54,7 +54,12 @@ def sampling(data, operator="Slice", reversed_halves=False):
         node("Mul", ["clipped", "half"], ["halved"]),
         node("Exp", ["halved"], ["deviation"]),
         node("RandomNormalLike", ["mean"], ["noise"]),
-        node("Cast", ["noise"], ["cast"], protobuf.bytes_field(5, protobuf.text_field(1, "to") + protobuf.number_field(3, 1) + protobuf.number_field(20, 2))),
+        node(
+            "Cast",
+            ["noise"],
+            ["cast"],
+            protobuf.bytes_field(5, protobuf.text_field(1, "to") + protobuf.number_field(3, 1) + protobuf.number_field(20, 2)),
+        ),
         node("Mul", ["deviation", "cast"], ["scattered"]),
         node("Add", ["mean", "scattered"], ["latent_sample"]),
     ]

@@ -260,7 +260,11 @@ class AdoptTest(unittest.TestCase):
 
     def test_damaged_files_are_named_with_the_next_step(self):
         for path, data, message in (
-            ("vae_encoder/model.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is only a Git LFS pointer. Run `git lfs pull`"),
+            (
+                "vae_encoder/model.onnx",
+                b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+                "is only a Git LFS pointer. Run `git lfs pull`",
+            ),
             ("vae_encoder/model.onnx", b"", "vae_encoder/model.onnx cannot be used: it is not an ONNX file: it is empty"),
             ("vae_encoder/model.onnx", b"words", "is not an ONNX file"),
         ):

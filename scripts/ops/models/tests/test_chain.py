@@ -56,7 +56,13 @@ class ChainTest(unittest.TestCase):
 
     def run_program(self, *command):
         done = subprocess.run(
-            [str(part) for part in command], cwd=REPO, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [str(part) for part in command],
+            cwd=REPO,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         return done.returncode, done.stdout
 

@@ -48,7 +48,10 @@ def sha256(data):
 def wheel():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        metadata = {"some_nets-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: Some.Nets\nVersion: 1.0\n", "some_nets-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\n"}
+        metadata = {
+            "some_nets-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: Some.Nets\nVersion: 1.0\n",
+            "some_nets-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\n",
+        }
         for name, data in ({"nets/net.param": PARAM, "nets/net.bin": NET, "nets/plain.onnx": PLAIN} | metadata).items():
             # ZipInfo has a fixed time, so that every run produces the same bytes.
             archive.writestr(zipfile.ZipInfo(name), data)

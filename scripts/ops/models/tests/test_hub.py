@@ -164,7 +164,10 @@ class HubTest(unittest.TestCase):
 
     def test_the_license_is_shown_and_refused_before_the_first_byte(self):
         message = self.refusal(is_accepted=False)
-        self.assertIn(f"nobody has accepted its license, CreativeML-OpenRAIL-M. Read https://example.com/license, then run `scripts/models fetch {NAME} --accept-licence`", message)
+        self.assertIn(
+            f"nobody has accepted its license, CreativeML-OpenRAIL-M. Read https://example.com/license, then run `scripts/models fetch {NAME} --accept-licence`",
+            message,
+        )
         self.assertIn("  • be kind\n  • tell your users\n", self.output)
         self.assertEqual(self.hub.hub_requests + self.hub.store_requests, [])
 
@@ -186,7 +189,7 @@ class HubTest(unittest.TestCase):
 
     def test_a_person_is_asked_once(self):
         model = self.catalog.model(NAME)
-        ask = lambda answer: licensing.require(model, False, (self.folder,), terminal=True, answer=lambda: answer)  # noqa: E731
+        ask = lambda answer: licensing.require(model, False, (self.folder,), terminal=True, answer=lambda: answer)
         with contextlib.redirect_stderr(io.StringIO()) as output:
             ask("y\n")
             for no in ("\n", "n\n", ""):
@@ -206,7 +209,7 @@ class HubTest(unittest.TestCase):
 
     def test_redirects_keep_the_token_on_the_hub_and_never_lose_encryption(self):
         hub = Hub({"HF_ENDPOINT": "https://hub.example", "HF_TOKEN": "secret"})
-        redirect = lambda address: Redirects(hub).redirect_request(Request("https://hub.example/a"), None, 302, "Found", {}, address)  # noqa: E731
+        redirect = lambda address: Redirects(hub).redirect_request(Request("https://hub.example/a"), None, 302, "Found", {}, address)
         self.assertEqual(redirect("https://hub.example/renamed").unredirected_hdrs, {"Authorization": "Bearer secret"})
         for elsewhere in ("https://store.example/a", "https://hub.example:8443/a"):
             following = redirect(elsewhere)
@@ -287,7 +290,11 @@ class HubTest(unittest.TestCase):
             ('"somebody/tiny-onnx"', '"tiny"', "source.repository is 'tiny'; it must be two words"),
             ('convert = "moments"', 'convert = "mean"', "source.files.convert is 'mean'; it must be moments"),
             ('path = "model_index.json"', 'path = "../model_index.json"', "must be a relative path without `..`"),
-            ('path = "model_index.json"', 'path = "model_index.json"\nsha = "0"', "source.files.sha is not a field of this kind of source; the fields are convert"),
+            (
+                'path = "model_index.json"',
+                'path = "model_index.json"\nsha = "0"',
+                "source.files.sha is not a field of this kind of source; the fields are convert",
+            ),
             ('terms = "https://example.com/license"\n', "", "source has duties but no terms"),
             ('task = "sd-inpaint"', 'task = "fill"', "a template must be of a pipeline"),
             ('licence = "Crea', 'license = "Crea', "has no licence; it has license, which must be spelled licence"),
@@ -305,7 +312,9 @@ class ShippedTest(unittest.TestCase):
         self.assertFalse(models["flux2-klein-4b"].is_template)
         for name, model in models.items():
             if isinstance(model.source, HubSource) and not model.is_template:
-                self.assertEqual({file.file for file in model.source.files}, {file.path.relative_to(model.folder).as_posix() for file in model.files}, name)
+                self.assertEqual(
+                    {file.file for file in model.source.files}, {file.path.relative_to(model.folder).as_posix() for file in model.files}, name
+                )
 
 
 if __name__ == "__main__":
