@@ -8,7 +8,6 @@ mod parameters;
 mod refusal;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
@@ -18,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::stream;
 use retouch_core::Clock;
 use retouch_core::users::User;
 use retouch_pixels::Limits;
@@ -33,9 +32,6 @@ use crate::limits::rate_limits::Allowance;
 use crate::state::App;
 use crate::usecases::removebg::{Removal, RemovalRequest, removebg};
 use crate::usecases::upload_image;
-
-/// How long to keep reading the upload of a request that is already rejected.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub use cors::preflight;
 pub use form::RemovalForm;
@@ -91,29 +87,17 @@ pub async fn remove(
 ) -> Response {
     let user = match caller {
         Ok(KeyUser(user)) => user,
-        Err(error) => {
-            drain(request.into_body()).await;
-            return Refusal::from(error).into_response();
-        }
+        Err(error) => return Refusal::from(error).into_response(),
     };
     let (mut response, allowance) = match app.rate_limits.users.runs.count(user.id).await {
         Ok(allowance) => {
             let response = run(&app, &user, preferences, request).await;
             (response.unwrap_or_else(IntoResponse::into_response), allowance)
         }
-        Err(error) => {
-            drain(request.into_body()).await;
-            (Refusal::from(ApiError::from(error)).into_response(), error.allowance)
-        }
+        Err(error) => (Refusal::from(ApiError::from(error)).into_response(), error.allowance),
     };
     add_rate_limit_headers(response.headers_mut(), &app.clock, allowance);
     response
-}
-
-/// Reads on for a moment: a client that is cut off while it uploads may never read the response.
-async fn drain(body: Body) {
-    let all = body.into_data_stream().for_each(|_| std::future::ready(()));
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
 async fn run(

@@ -332,6 +332,8 @@ async fn a_client_that_is_rejected_while_uploading_can_read_the_response(pool: P
     };
     let stranger = send("/api/images/upload", "").await;
     assert!(stranger.starts_with("HTTP/1.1 401 "), "{stranger}");
+    let without_key = send("/v1.0/removebg", "").await;
+    assert!(without_key.starts_with("HTTP/1.1 403 "), "{without_key}");
     let headers = format!(
         "Authorization: Bearer {ada}\r\nContent-Type: multipart/form-data; boundary=frontier\r\n"
     );
