@@ -5,10 +5,11 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { useFreeRuns } from '@/features/free/free-runs';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
-import { AI_MADE_PARTS, anImage } from '@/testing/builders';
+import { AI_MADE_PARTS, aJob, anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { toastsAreShown } from '@/testing/toasts';
 
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
@@ -89,6 +90,27 @@ describe('the free tool of a visitor', () => {
     await userEvent.click(run);
     expect(await screen.findByText('Failed to remove background, try again later')).toBeVisible();
     await waitFor(() => expect(run).toBeEnabled());
+  });
+
+  test.each([
+    ['is refused', () => HttpResponse.json({ detail: 'It is damaged.' }, { status: 422 })],
+    [
+      'fails in its run',
+      () =>
+        HttpResponse.json(
+          aJob({ state: 'failed', failure: { code: 'image_unreadable', detail: 'It is damaged.' } }),
+          { status: 202 },
+        ),
+    ],
+  ])('proposes no other attempt for a picture that %s', async (_, answer) => {
+    renderApp('/remove-background');
+    server.use(http.post('*/api/free/remove-bg-fr', answer));
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('It is damaged.', { selector: 'main *' })).toBeVisible();
+    await toastsAreShown();
+    expect(screen.queryByText('Failed to remove background, try again later')).toBeNull();
   });
 
   test.each([

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { activeJobsQuery } from '@/features/runs/get-active-jobs';
-import { hasEndedWithoutResult, secondsLeft } from '@/features/runs/job-state';
+import { hasEndedWithoutResult, isAboutPicture, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { isRunRefusal, runLimit } from '@/features/runs/run-request';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
@@ -313,7 +313,7 @@ function itemState(job: Job): ItemState {
     return {
       kind: 'failed',
       reason: failure ? problemText(failure) : t('The run failed'),
-      isFinal: failure?.code.startsWith('image_') && failure.code !== 'image_missing',
+      isFinal: failure != null && isAboutPicture(failure),
     };
   if (state === 'queued') return { kind: 'queued', position: position ?? null, etaSeconds };
   return {

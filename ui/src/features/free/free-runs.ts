@@ -1,9 +1,10 @@
 import { create } from 'zustand';
 import type { EditingTool } from '@/features/catalog/tool';
 import { followJob } from '@/features/runs/follow-job';
-import { isFinal } from '@/features/runs/job-state';
-import { ApiError, api, isProblem, sendFile } from '@/lib/api-client';
+import { isAboutPicture, isFinal } from '@/features/runs/job-state';
+import { ApiError, api, isProblem, isVerdict, sendFile } from '@/lib/api-client';
 import type { Job, Result, ToolName } from '@/lib/api-types';
+import { failureText } from '@/lib/failure-text';
 import { readImageSize } from '@/lib/image-size';
 import { forgetOriginal, keepOriginal, keptOriginal } from '@/lib/kept-picture';
 import { notifyError } from '@/lib/notify';
@@ -112,7 +113,9 @@ async function carryOut(
     // The browser ends requests when the page is left.
     if (error.name === 'AbortError') return drop(name);
     update({ error, job: null, uploadFraction: null });
-    notifyError(t(isRefusal(error) ? texts.freeExists : texts.visitorRunFailed));
+    // “Try again later” would be wrong about a picture that cannot be used.
+    if (isVerdict(error)) notifyError(failureText(error));
+    else notifyError(t(isRefusal(error) ? texts.freeExists : texts.visitorRunFailed));
   }
 }
 
@@ -138,7 +141,9 @@ async function follow(jobId: string, signal: AbortSignal, update: Update): Promi
 
 /** Returns null for a run that another tab has canceled, and for a result that is no longer stored. */
 function resultOf(job: Job | null): FreeResult | null {
-  if (job?.failure) throw new ApiError(422, job.failure.detail, '', null, job.failure.code);
+  const failure = job?.failure;
+  if (failure)
+    throw new ApiError(isAboutPicture(failure) ? 422 : 500, failure.detail, '', null, failure.code);
   return job?.results[0] ?? null;
 }
 

@@ -10,6 +10,11 @@ export function hasEndedWithoutResult(job: Pick<Job, 'state' | 'results'>): bool
   return isFinal(job) && job.results.length === 0;
 }
 
+/** Whether a refusal or a failure is about the picture: the next run of the same picture would fail as well. */
+export function isAboutPicture({ code }: { code?: string | null }): boolean {
+  return code?.startsWith('image_') === true && code !== 'image_missing';
+}
+
 /**
  * Returns the estimated seconds left, or null while the estimate is unreliable: before the model runs, and before the
  * first of several tiles or steps is done.

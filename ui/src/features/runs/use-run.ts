@@ -20,7 +20,7 @@ import {
   useAttempts,
 } from './attempts';
 import { usePreconditionCheck } from './check-preconditions';
-import { hasEndedWithoutResult } from './job-state';
+import { hasEndedWithoutResult, isAboutPicture } from './job-state';
 import { isRunRefusal } from './run-request';
 import { useImageRuns } from './use-image-runs';
 
@@ -83,10 +83,11 @@ export function useRun<Request>(options: RunOptions<Request>) {
   /** The attempt that waits for its answer, or for its run to show up. */
   const waiting = useAttempts((all) => all.filter(isOwn).find(isWaiting));
 
-  function fail(detail: string): RunProblem {
+  function fail(detail: string, cause: { code?: string | null } = {}): RunProblem {
     // A toast with the id of a closing toast would not be shown.
     const failure: RunProblem = { kind: 'refused', detail, toastId: newId() };
-    void notify('error', t(tool.texts.runFailed), failure.toastId);
+    // Another attempt, which the tool's text may propose, does not help a picture that cannot be used.
+    void notify('error', isAboutPicture(cause) ? detail : t(tool.texts.runFailed), failure.toastId);
     setProblem(failure);
     return failure;
   }
@@ -133,7 +134,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       if (job.results.length > 0) return arrive(job.results);
       const { state, failure } = job;
       const isExplained = failure && options.onRefused(failure, null);
-      if (state === 'failed' && !isExplained) fail(failure ? problemText(failure) : '');
+      if (state === 'failed' && !isExplained) fail(failure ? problemText(failure) : '', failure ?? {});
     },
   });
 
@@ -167,7 +168,7 @@ export function useRun<Request>(options: RunOptions<Request>) {
       void queryClient.invalidateQueries({ queryKey: tool.resultsKey(imageId) });
     }
     if (isRefused && options.onRefused(error, attempt.request)) return;
-    const failure = fail(failureText(error));
+    const failure = fail(failureText(error), isRefused ? error : {});
     if (!isRefused && isKept) attempt.lost = failure;
   }
 
