@@ -136,6 +136,22 @@ describe('the picker of a signed-in user', () => {
     expect(await screen.findByRole('button', { name: 'Upscale 4X' })).toBeVisible();
   });
 
+  test('offers no image that is too large for upscaling, and says why', async () => {
+    const images = [
+      anImage({ id: 'large', name: 'large.png', x: 1441, y: 10 }),
+      anImage({ name: 'small.png' }),
+    ];
+    renderApp('/upscale', { api: Object.assign(new MockApi(), { images }), signedIn: true });
+    const large = await screen.findByRole('button', { name: 'large.png' });
+    expect(large).toHaveAttribute('aria-disabled', 'true');
+    expect(large).toHaveAccessibleDescription('Image dimensions too big (Max 1440x1440)');
+    await userEvent.click(large);
+    expect(screen.queryByRole('button', { name: 'Select' })).toBeNull();
+    // The arrow keys pass it.
+    await userEvent.keyboard('{ArrowRight}{Enter}');
+    expect(await screen.findByRole('button', { name: 'Select' })).toBeVisible();
+  });
+
   test('opens the tool page of an uploaded image', async () => {
     const { router, api } = renderApp('/upscale', { signedIn: true });
     await choose();

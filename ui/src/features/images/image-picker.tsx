@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
@@ -8,6 +8,7 @@ import { SkeletonGrid } from '@/components/skeleton-grid';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import { t } from '@/lib/translate';
 import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
@@ -73,6 +74,7 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
         <h2 className="mb-4 text-lg font-semibold">{t('Your images')}</h2>
         <PickerGrid
           selected={selected}
+          maxDimension={maxDimension}
           onSelect={(image, button) => {
             thumbnail.current = button;
             select(image);
@@ -128,11 +130,12 @@ function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedI
 
 type PickerGridProps = {
   selected: Image | null;
+  maxDimension: number;
   onSelect: (image: Image, button: HTMLElement) => void;
   badge?: (imageId: string) => ReactNode;
 };
 
-function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
+function PickerGrid({ selected, maxDimension, onSelect, badge }: PickerGridProps) {
   const [search, setSearch] = useState('');
   const query = useImages({ ...allImages, search });
   const { images, total } = query;
@@ -168,33 +171,64 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
           onKeyDown={moveInGrid}
         >
           {images.map((image) => (
-            <li key={image.id} className="min-w-0">
-              <div className="relative">
-                <button
-                  type="button"
-                  aria-pressed={selected?.id === image.id}
-                  onClick={(event) => onSelect(image, event.currentTarget)}
-                  title={imageName(image)}
-                  className={classNames(
-                    'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas',
-                    selected?.id === image.id ? 'ring-2 ring-accent' : 'hover:ring-2 hover:ring-control',
-                  )}
-                >
-                  <ImageThumbnail image={image} alt={imageName(image)} />
-                </button>
-                {badge?.(image.id)}
-              </div>
-              {image.name && (
-                // The picture has the same name.
-                <p dir="auto" aria-hidden="true" className="mt-1 truncate text-xs text-soft">
-                  {image.name}
-                </p>
-              )}
-            </li>
+            <PickerItem
+              key={image.id}
+              image={image}
+              isSelected={selected?.id === image.id}
+              problem={isTooBig(image, maxDimension) ? tooBigText(maxDimension) : null}
+              onSelect={onSelect}
+              badge={badge?.(image.id)}
+            />
           ))}
         </ul>
       )}
       <MoreImages query={query} />
     </>
+  );
+}
+
+type PickerItemProps = {
+  image: Image;
+  isSelected: boolean;
+  /** Why the tool cannot use it; null if it can. */
+  problem: string | null;
+  onSelect: (image: Image, button: HTMLElement) => void;
+  badge: ReactNode;
+};
+
+function PickerItem({ image, isSelected, problem, onSelect, badge }: PickerItemProps) {
+  const id = useId();
+  return (
+    <li className="min-w-0">
+      <div className="relative">
+        <button
+          type="button"
+          aria-pressed={isSelected}
+          // Not disabled: the arrow keys pass it, and it says why it cannot be selected.
+          aria-disabled={problem !== null || undefined}
+          aria-describedby={problem === null ? undefined : id}
+          onClick={(event) => problem === null && onSelect(image, event.currentTarget)}
+          title={imageName(image)}
+          className={classNames(
+            'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas aria-disabled:cursor-not-allowed aria-disabled:opacity-50',
+            isSelected ? 'ring-2 ring-accent' : 'not-aria-disabled:hover:ring-2 hover:ring-control',
+          )}
+        >
+          <ImageThumbnail image={image} alt={imageName(image)} />
+        </button>
+        {badge}
+      </div>
+      {image.name && (
+        // The picture has the same name.
+        <p dir="auto" aria-hidden="true" className="mt-1 truncate text-xs text-soft">
+          {image.name}
+        </p>
+      )}
+      {problem && (
+        <p id={id} className="mt-1 text-xs text-danger">
+          {problem}
+        </p>
+      )}
+    </li>
   );
 }
