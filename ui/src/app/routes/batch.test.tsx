@@ -8,7 +8,7 @@ import { saveFile } from '@/lib/download';
 import { formatBytes } from '@/lib/format';
 import { readImageSize } from '@/lib/image-size';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
-import { aConfig, anImage, aResult } from '@/testing/builders';
+import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -188,6 +188,19 @@ describe('the ZIP file of all results', () => {
     await screen.findByText('2 of 2 done');
     return () => userEvent.click(screen.getByRole('button', { name: 'Download all (ZIP)' }));
   }
+
+  test('has the results so far while the batch runs, and says how many', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.json(aJob(), { status: 202 }), {
+        once: true,
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Download 1 so far (ZIP)' })).toBeEnabled();
+  });
 
   test('omits a result that was deleted with its image, and says so', async () => {
     const api = new MockApi();

@@ -90,13 +90,16 @@ export function BatchProgress(props: BatchProgressProps) {
             {t('New batch')}
           </Button>
         )}
-        {count('done') > 0 && <ZipButton batch={batch} fileName={zipName} />}
+        {count('done') > 0 && <ZipButton batch={batch} isComplete={isAllFinished} fileName={zipName} />}
       </div>
     </div>
   );
 }
 
-function ZipButton({ batch, fileName }: { batch: Batch; fileName: string }) {
+type ZipButtonProps = { batch: Batch; isComplete: boolean; fileName: string };
+
+/** Downloads the results that there are. */
+function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
   const [fetched, setFetched] = useState(0);
   const done = batch.items.filter(({ state }) => state.kind === 'done');
   const zip = useMutation({
@@ -129,7 +132,9 @@ function ZipButton({ batch, fileName }: { batch: Batch; fileName: string }) {
       {!zip.isPending && <Icon name="download" />}
       {zip.isPending
         ? t('Fetching {fetched} of {total}', { fetched, total: done.length })
-        : t('Download all (ZIP)')}
+        : isComplete
+          ? t('Download all (ZIP)')
+          : t('Download {count} so far (ZIP)', { count: formatNumber(done.length) })}
     </Button>
   );
 }
