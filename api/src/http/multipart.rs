@@ -27,119 +27,102 @@ pub async fn uploaded_file(body: FormData, max_bytes: usize) -> Result<Bytes, Ap
 
 /// Returns the field `file`, of at most `max_bytes`, and the name that the client gave the file.
 pub async fn named_file(
-    mut body: FormData,
+    body: FormData,
     max_bytes: usize,
 ) -> Result<(Bytes, Option<ImageName>), ApiError> {
-    for _ in 0..MAX_FIELDS {
-        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
+    let mut fields = UploadFields::new(body, max_bytes);
+    while let Some(field) = fields.next().await? {
         if field.name() == Some("file") {
-            // Browsers encode these characters, and only these (HTML, multipart/form-data).
-            let plain =
-                |name: &str| name.replace("%22", "\"").replace("%0D", "").replace("%0A", "");
-            let name = field.file_name().and_then(|name| ImageName::of_file(&plain(name)));
-            return Ok((read_file(field, max_bytes).await?, name));
+            let name = field.image_name();
+            return Ok((field.file().await?, name));
         }
-        skip(field, max_bytes).await?;
+        field.skip().await?;
     }
-    Err(file_missing())
+    Err(field_missing("file"))
 }
 
-/// A mask and what to do there.
-pub struct UploadedMask {
-    /// The field `file`.
-    pub mask: Bytes,
-    /// The field `prompt`; empty if it is missing.
-    pub prompt: String,
-    /// The field `exactMask`.
-    pub is_exact: Option<bool>,
+/// The fields of an upload as they arrive. Those beyond [`MAX_FIELDS`] are not read.
+pub struct UploadFields {
+    body: FormData,
+    max_bytes: usize,
+    /// How many may follow.
+    left: usize,
 }
 
-/// Returns the fields of a [`MaskUpload`], in any order. The file has at most `max_bytes`.
-pub async fn uploaded_mask(mut body: FormData, max_bytes: usize) -> Result<UploadedMask, ApiError> {
-    let (mut file, mut prompt, mut is_exact) = (None, String::new(), None);
-    for _ in 0..MAX_FIELDS {
-        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
-        match field.name() {
-            Some("file") => file = Some(read_file(field, max_bytes).await?),
-            Some("prompt") => prompt = read_text(field, max_bytes).await?,
-            Some("exactMask") => {
-                let text = read_text(field, max_bytes).await?;
-                let parsed = text.parse().map_err(|_| {
-                    ApiError::BadRequest("The field exactMask must be true or false.".into())
-                })?;
-                is_exact = Some(parsed);
+/// A field of an upload. Read its value, or [skip](Self::skip) it.
+pub struct UploadField<'a> {
+    field: FormField<'a>,
+    max_bytes: usize,
+}
+
+impl UploadFields {
+    /// Reads `body`, whose files have at most `max_bytes`.
+    pub const fn new(body: FormData, max_bytes: usize) -> Self {
+        Self { body, max_bytes, left: MAX_FIELDS }
+    }
+
+    /// Waits for the next field; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<UploadField<'_>>, ApiError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let max_bytes = self.max_bytes;
+        let field = self.body.next().await.map_err(|error| invalid(error, max_bytes))?;
+        Ok(field.map(|field| UploadField { field, max_bytes }))
+    }
+}
+
+impl UploadField<'_> {
+    pub fn name(&self) -> Option<&str> {
+        self.field.name()
+    }
+
+    /// Returns the name that the client gave the file.
+    fn image_name(&self) -> Option<ImageName> {
+        // Browsers encode these characters, and only these (HTML, multipart/form-data).
+        let plain = |name: &str| name.replace("%22", "\"").replace("%0D", "").replace("%0A", "");
+        self.field.file_name().and_then(|name| ImageName::of_file(&plain(name)))
+    }
+
+    /// Reads the value to its end, and drops it.
+    pub async fn skip(self) -> Result<(), ApiError> {
+        let max_bytes = self.max_bytes;
+        self.field.skip().await.map_err(|error| invalid(error, max_bytes))
+    }
+
+    /// Returns the value as a file. It must not be empty.
+    pub async fn file(mut self) -> Result<Bytes, ApiError> {
+        let mut file = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            file.extend_from_slice(&chunk);
+        }
+        match file.len() {
+            0 => Err(ApiError::BadRequest("The file is empty.".into())),
+            size if size > self.max_bytes => {
+                Err(ApiError::FileTooLarge { max_bytes: self.max_bytes })
             }
-            _ => skip(field, max_bytes).await?,
+            _ => Ok(file.freeze()),
         }
     }
-    Ok(UploadedMask { mask: file.ok_or_else(file_missing)?, prompt, is_exact })
-}
 
-/// How to finish a result.
-pub struct UploadedFinish {
-    /// The field `options`.
-    pub options: String,
-    /// The field `touchUp`.
-    pub touch_up: Option<Bytes>,
-    /// The field `background`.
-    pub background: Option<Bytes>,
-}
-
-/// Returns how to finish a result, from fields in any order. A file has at most `max_bytes`.
-pub async fn uploaded_finish(
-    mut body: FormData,
-    max_bytes: usize,
-) -> Result<UploadedFinish, ApiError> {
-    let (mut options, mut touch_up, mut background) = (None, None, None);
-    for _ in 0..MAX_FIELDS {
-        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
-        match field.name() {
-            Some("options") => options = Some(read_text(field, max_bytes).await?),
-            Some("touchUp") => touch_up = Some(read_file(field, max_bytes).await?),
-            Some("background") => background = Some(read_file(field, max_bytes).await?),
-            _ => skip(field, max_bytes).await?,
+    /// Returns the beginning of a text. A longer text is refused, whatever follows.
+    pub async fn text(mut self) -> Result<String, ApiError> {
+        let mut text = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            let room = MAX_TEXT_BYTES - text.len();
+            text.extend_from_slice(&chunk[..chunk.len().min(room)]);
         }
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
-    let options = options
-        .ok_or_else(|| ApiError::BadRequest("The upload has no field named options.".into()))?;
-    Ok(UploadedFinish { options, touch_up, background })
-}
 
-async fn next_field(
-    body: &mut FormData,
-    max_bytes: usize,
-) -> Result<Option<FormField<'_>>, ApiError> {
-    body.next().await.map_err(|error| invalid(error, max_bytes))
-}
-
-async fn skip(field: FormField<'_>, max_bytes: usize) -> Result<(), ApiError> {
-    field.skip().await.map_err(|error| invalid(error, max_bytes))
-}
-
-async fn read_file(mut field: FormField<'_>, max_bytes: usize) -> Result<Bytes, ApiError> {
-    let mut file = BytesMut::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(error, max_bytes))? {
-        file.extend_from_slice(&chunk);
-    }
-    match file.len() {
-        0 => Err(ApiError::BadRequest("The file is empty.".into())),
-        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
-        _ => Ok(file.freeze()),
+    async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let max_bytes = self.max_bytes;
+        self.field.chunk().await.map_err(|error| invalid(error, max_bytes))
     }
 }
 
-/// Reads the beginning of a text. A longer text is refused, whatever follows.
-async fn read_text(mut field: FormField<'_>, max_bytes: usize) -> Result<String, ApiError> {
-    let mut text = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(error, max_bytes))? {
-        let room = MAX_TEXT_BYTES - text.len();
-        text.extend_from_slice(&chunk[..chunk.len().min(room)]);
-    }
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn file_missing() -> ApiError {
-    ApiError::BadRequest("The upload has no field named file.".into())
+/// Returns the error for an upload without a field that it must have.
+pub fn field_missing(name: &str) -> ApiError {
+    ApiError::BadRequest(format!("The upload has no field named {name}."))
 }
 
 fn invalid(error: FormError, max_bytes: usize) -> ApiError {
@@ -150,23 +133,6 @@ fn invalid(error: FormError, max_bytes: usize) -> ApiError {
             ApiError::BadRequest("The upload is incomplete or malformed.".into())
         }
     }
-}
-
-/// The multipart body with a mask and a prompt, for the OpenAPI document.
-#[derive(utoipa::ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "documents a body that is read field by field")]
-pub struct MaskUpload {
-    /// A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
-    /// the aspect ratio of the image.
-    #[schema(value_type = String, format = Binary)]
-    file: Vec<u8>,
-    /// What the area should show, in 1 to 500 characters.
-    #[schema(example = "remove the object")]
-    prompt: String,
-    /// Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
-    /// configuration's `magicFix.reach` says. By default true for prompts that edit, add, or restore.
-    exact_mask: Option<bool>,
 }
 
 /// The multipart body with an image, for the OpenAPI document.

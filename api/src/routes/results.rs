@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use retouch_catalog::ToolName;
 use retouch_core::ResultId;
 use retouch_core::results::ResultImage;
@@ -15,7 +16,8 @@ use retouch_pixels::finish::{Finish, FinishedFile};
 use crate::error::ApiError;
 use crate::http::body::UploadMemory;
 use crate::http::caller::{ClientAddress, SignedIn};
-use crate::http::multipart::{UploadBody, UploadedFinish, multipart, uploaded_finish};
+use crate::http::form_data::FormData;
+use crate::http::multipart::{UploadBody, UploadFields, field_missing, multipart};
 use crate::http::object::body_of;
 use crate::http::problem::Problem;
 use crate::http::request::{MetadataQuery, Path, Query, id};
@@ -142,6 +144,29 @@ pub async fn render_signed(
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     // Only the owner gets the camera's metadata.
     rendered(&app, &result, (upload, Metadata::Strip), &memory, address).await
+}
+
+/// How to finish a result.
+struct UploadedFinish {
+    options: String,
+    touch_up: Option<Bytes>,
+    background: Option<Bytes>,
+}
+
+/// Reads a [`RenderUpload`], whose fields have any order.
+async fn uploaded_finish(body: FormData, max_bytes: usize) -> Result<UploadedFinish, ApiError> {
+    let (mut options, mut touch_up, mut background) = (None, None, None);
+    let mut fields = UploadFields::new(body, max_bytes);
+    while let Some(field) = fields.next().await? {
+        match field.name() {
+            Some("options") => options = Some(field.text().await?),
+            Some("touchUp") => touch_up = Some(field.file().await?),
+            Some("background") => background = Some(field.file().await?),
+            _ => field.skip().await?,
+        }
+    }
+    let options = options.ok_or_else(|| field_missing("options"))?;
+    Ok(UploadedFinish { options, touch_up, background })
 }
 
 /// Turns an upload into what to do, if it makes sense for the result.

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use retouch_catalog::{FixMode, ToolName};
 use retouch_prompts::Prompt;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ use utoipa::ToSchema;
 use super::run::{self, RunAnswers, RunHeaders};
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
-use crate::http::multipart::{MaskUpload, UploadBody, UploadedMask, multipart, uploaded_mask};
+use crate::http::form_data::FormData;
+use crate::http::multipart::{UploadBody, UploadFields, field_missing, multipart};
 use crate::http::problem::Problem;
 use crate::http::request::{JsonBody, Path, RequestPreferences, id};
 use crate::routes::views::ResultView;
@@ -67,6 +69,34 @@ pub async fn run_magic_fix(
     Ok(run::respond(&app, magic_fix(&app, user.id, request).await?, is_async).await)
 }
 
+/// A mask and what to do there.
+struct UploadedMask {
+    mask: Bytes,
+    /// Empty if it is missing.
+    prompt: String,
+    is_exact: Option<bool>,
+}
+
+/// Reads a [`MaskUpload`], whose fields have any order.
+async fn uploaded_mask(body: FormData, max_bytes: usize) -> Result<UploadedMask, ApiError> {
+    let (mut mask, mut prompt, mut is_exact) = (None, String::new(), None);
+    let mut fields = UploadFields::new(body, max_bytes);
+    while let Some(field) = fields.next().await? {
+        match field.name() {
+            Some("file") => mask = Some(field.file().await?),
+            Some("prompt") => prompt = field.text().await?,
+            Some("exactMask") => {
+                let exact = field.text().await?.parse().map_err(|_| {
+                    ApiError::BadRequest("The field exactMask must be true or false.".into())
+                })?;
+                is_exact = Some(exact);
+            }
+            _ => field.skip().await?,
+        }
+    }
+    Ok(UploadedMask { mask: mask.ok_or_else(|| field_missing("file"))?, prompt, is_exact })
+}
+
 /// A prompt to interpret.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct PromptView {
@@ -112,4 +142,21 @@ pub async fn delete_magic_image(
     Path(result): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     run::delete(&app, user.id, &result, ToolName::MagicFix).await
+}
+
+/// The multipart body with a mask and a prompt, for the OpenAPI document.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "documents a body that is read field by field")]
+pub struct MaskUpload {
+    /// A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
+    /// the aspect ratio of the image.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+    /// What the area should show, in 1 to 500 characters.
+    #[schema(example = "remove the object")]
+    prompt: String,
+    /// Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
+    /// configuration's `magicFix.reach` says. By default true for prompts that edit, add, or restore.
+    exact_mask: Option<bool>,
 }
