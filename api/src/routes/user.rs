@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use retouch_core::images::{self, Quota, Stored};
-use retouch_core::users::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -23,12 +22,6 @@ use crate::usecases::delete_account::delete_account;
     security(("token" = []), ("key" = [])))]
 pub async fn get_user(SignedIn(user): SignedIn) -> Json<UserView> {
     Json(user.into())
-}
-
-impl From<User> for UserView {
-    fn from(User { id, email, credits, reserved, .. }: User) -> Self {
-        Self { id: id.uuid(), email, credits, reserved }
-    }
 }
 
 /// What the caller stores: images and results, without thumbnails.

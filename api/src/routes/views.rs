@@ -6,6 +6,7 @@ use retouch_core::images::Image;
 use retouch_core::jobs::{Estimate, Failure, Job, JobState, WaitsFor};
 use retouch_core::queue::{JobProgress, ProgressStage};
 use retouch_core::results::ResultImage;
+use retouch_core::users::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -25,6 +26,12 @@ pub struct UserView {
     /// The part of the balance that is held for unfinished runs.
     #[schema(example = 0)]
     pub reserved: i32,
+}
+
+impl From<User> for UserView {
+    fn from(User { id, email, credits, reserved, .. }: User) -> Self {
+        Self { id: id.uuid(), email, credits, reserved }
+    }
 }
 
 /// Which free runs of an image are used up.
