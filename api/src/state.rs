@@ -81,8 +81,6 @@ pub struct Parts {
     pub heif: Heif,
     /// Which addresses webhooks may call.
     pub webhook_addresses: AddressRules,
-    /// Whether browsers reach this installation over HTTPS.
-    pub is_https: bool,
     pub decoders: DecodeBudget,
     /// Renderings in progress.
     pub renderings: Turns<Caller>,
@@ -165,7 +163,6 @@ impl App {
             public_url: config.public_url.clone(),
             heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
             webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
-            is_https: config.public_url.scheme() == "https",
             renderings: Turns::new(RENDERINGS_OF_CALLER),
             transactions: Turns::new(TRANSACTIONS_OF_OWNER),
             decoders: DecodeBudget::new(&config.limits),

@@ -144,7 +144,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let scripts = page::inline_script_hashes(ui_dir).join(" ");
     let policy = security_headers::Policy {
         content: security_headers::content_security_policy(&app, &scripts),
-        is_https: app.is_https,
+        is_https: app.public_url.scheme() == "https",
     };
     let request_id = HeaderName::from_static("x-request-id");
     let compressible = DefaultPredicate::new()
