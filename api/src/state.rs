@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use retouch_core::db::{self, DatabaseError, PgPool};
-use retouch_core::jobs::TypicalTime;
+use retouch_core::jobs::{self, TypicalTime};
 use retouch_core::queue::{MAX_WAITING, Queue};
 use retouch_core::storage::{OwnerError, Storage, check_owner};
 use retouch_core::workers::{self, ServedModel};
@@ -96,7 +96,7 @@ pub struct Parts {
     pub samples: Arc<FairBudget>,
     /// Selections that wait for a worker.
     pub selections: Arc<FairBudget<UserId>>,
-    pub typical_times: Recent<Vec<TypicalTime>>,
+    typical_times: Recent<Vec<TypicalTime>>,
     models: Recent<Vec<ServedModel>>,
     readiness: Recent<Dependencies>,
     /// Canceled on shutdown; ends event streams and background tasks.
@@ -202,6 +202,11 @@ impl App {
     /// Returns the models of all known workers, as they were at most two seconds ago.
     pub async fn known_models(&self) -> Result<Vec<ServedModel>, DatabaseError> {
         db::within(self.models.get(workers::known_models(&self.pool))).await
+    }
+
+    /// Returns the typical times of runs, as they were at most ten seconds ago.
+    pub async fn typical_times(&self) -> Result<Vec<TypicalTime>, DatabaseError> {
+        db::within(self.typical_times.get(jobs::typical_times(&self.pool))).await
     }
 
     /// Returns which dependencies are available, or were a second ago.

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use retouch_catalog::{Factor, FixMode, Reach, Tier, Tool, ToolName};
 use retouch_core::credits::{self, PACKS, SIGNUP_CREDITS};
-use retouch_core::jobs::{self, TypicalTime};
+use retouch_core::jobs::TypicalTime;
 use retouch_core::workers::{self, ServedModel};
 use retouch_heif::Support;
 use retouch_prompts::{MAX_PROMPT_LENGTH, Offer};
@@ -263,7 +263,7 @@ impl From<&SiteConfig> for SiteView {
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
     let served = app.known_models().await?;
-    let times = app.typical_times.get(jobs::typical_times(&app.pool)).await?;
+    let times = app.typical_times().await?;
     let identity = &app.identity;
     let Support { heic, avif, .. } = app.heif.support().await;
     let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
