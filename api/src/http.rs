@@ -1,4 +1,4 @@
-//! What the routes share about HTTP: callers, bodies, uploads, and problems. Knows no route.
+//! The parts of HTTP that routes share: callers, bodies, uploads, and problems. Knows no route.
 
 pub mod base64_file;
 pub mod body;

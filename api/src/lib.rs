@@ -1,4 +1,4 @@
-//! The HTTP side of Retouch: `server → routes → usecases → core`. What routes share about HTTP is in `http`.
+//! The HTTP side of Retouch: `server → routes → usecases → core`. Routes share the parts of HTTP in `http`.
 
 pub mod admin;
 mod auth;

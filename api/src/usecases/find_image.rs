@@ -6,7 +6,10 @@ use retouch_core::{ImageId, UserId, db};
 use crate::error::ApiError;
 use crate::state::App;
 
-/// Returns an image of `owner`. One that belongs to somebody else is not found.
+/// Returns an image of `owner`.
+///
+/// # Errors
+/// [`ApiError::NotFound`], also if the image belongs to somebody else.
 pub async fn owned_image(app: &App, owner: UserId, id: ImageId) -> Result<Image, ApiError> {
     let found = db::within(images::owned(&app.pool, owner, id)).await?;
     found.ok_or(ApiError::NotFound("Image"))

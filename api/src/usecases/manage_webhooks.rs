@@ -148,7 +148,10 @@ pub async fn rotate_secret(
     Ok((webhook, secret_text(&secret)))
 }
 
-/// Returns a webhook of `owner`. One that belongs to somebody else is not found.
+/// Returns a webhook of `owner`.
+///
+/// # Errors
+/// [`ApiError::NotFound`], also if the webhook belongs to somebody else.
 pub async fn owned_webhook(app: &App, owner: UserId, id: WebhookId) -> Result<Webhook, ApiError> {
     let found = db::within(webhooks::get(&app.pool, owner, id)).await?;
     found.ok_or(ApiError::NotFound("Webhook"))
