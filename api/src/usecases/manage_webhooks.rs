@@ -151,7 +151,7 @@ pub async fn rotate_secret(
 /// Returns a webhook of `owner`.
 ///
 /// # Errors
-/// [`ApiError::NotFound`], also if the webhook belongs to somebody else.
+/// [`ApiError::NotFound`], also for a webhook of another user.
 pub async fn owned_webhook(app: &App, owner: UserId, id: WebhookId) -> Result<Webhook, ApiError> {
     let found = db::within(webhooks::get(&app.pool, owner, id)).await?;
     found.ok_or(ApiError::NotFound("Webhook"))
