@@ -1,78 +1,101 @@
-"""Keeps compiled dependencies from one clone to the next, as the workflow on GitHub does.
+"""Keeps what Cargo has compiled from one clone to the next, as the workflow on GitHub does.
 
-Off unless RETOUCH_COMPILED names a folder. Cargo itself decides whether it can use an artifact: the name of each contains a
-hash of the compiler, the profile, the features and the version. Our own crates are always compiled, except
-`resample`, which contains little more than a dependency that takes two minutes to compile.
+Off unless RETOUCH_COMPILED names a folder. Cargo itself decides what it can use. The name of each artifact contains a hash of
+the compiler, the profile, the features and the version, and for our crates of the path of the clone. Cargo compiles one of
+our crates again if a file of it is newer than the artifact. In a clone, every file is new, so each gets the time of the run
+that first saw its present content.
 """
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 from common.config import REPO
 from common.console import step, warn
+from common.workspace import crates
 
 TARGET = REPO / "target"
 PARTS = ("deps", "build", ".fingerprint")
-# Files of our crates and of their tests.
+# Artifacts of our crates and of their tests.
 OWN = ("*retouch*", "it-*", "memory-*")
-RESAMPLE = ("*retouch[-_]resample*",)
-RESAMPLE_SOURCES = "pixels/resample"
-# Before any compilation: Cargo compiles what has changed since the last one.
-LONG_AGO = 946_684_800
-# Nine tenths of the bytes.
+# Cargo does not notice all changes of these, so one compiles all of our crates.
+UNNOTICED = (".cargo", ".sqlx", "clippy.toml", "migrations")
+# Clippy reads Cargo.toml, and tests compare the code with the documents.
+SOURCES = (*crates(), "Cargo.toml", "docs", *UNNOTICED)
+# Nine tenths of the bytes of dependencies.
 REPLACED = (".rlib", ".rmeta")
 
 
 def restore():
-    """Copies kept dependencies into a clone that has not compiled anything yet."""
-    if not folder() or TARGET.exists():
-        return
-    with locked() as kept:
-        if not (kept / "release").is_dir():
-            return
-        with step("Copying the compiled dependencies of an earlier run"):
-            copy(kept / "release", TARGET / "release")
-            stamp = kept / "resample"
-            if stamp.exists() and stamp.read_text() == digest_of_resample():
-                for source in sources_of_resample():
-                    os.utime(source, (LONG_AGO, LONG_AGO))
+    """Copies what was kept into a clone that has not compiled anything yet. Returns the state of all sources, for `keep`."""
+    if not folder():
+        return None
+    sources = {name: [digest, time.time()] for name, digest in digests().items()}
+    if not TARGET.exists():
+        with locked() as kept:
+            if record_in(kept).exists():
+                with step("Copying what an earlier run has compiled"):
+                    reuse(kept, sources)
+    return sources
 
 
-def keep():
-    """Keeps the dependencies of this clone, unless those of the same path, lock file, profiles and compiler are kept already."""
-    if not folder() or not (TARGET / "release" / "deps").is_dir():
+def reuse(kept, sources):
+    before = json.loads(record_in(kept).read_text())
+    is_same_place = before["place"] == str(REPO)
+    copy(kept / "release", TARGET / "release", () if is_same_place else OWN)
+    if not is_same_place or unnoticed(before["sources"]) != unnoticed(sources):
         return
+    for name, (digest, _) in sources.items():
+        known, seen = before["sources"].get(name, (None, None))
+        if known == digest:
+            sources[name][1] = seen
+            os.utime(REPO / name, (seen, seen))
+    # The build script of core depends on the folder.
+    newest = max(seen for name, (_, seen) in sources.items() if name.startswith("migrations/"))
+    os.utime(REPO / "migrations", (newest, newest))
+
+
+def keep(sources):
+    """Keeps what this clone has compiled. `sources` is their state from before."""
+    if not sources or not (TARGET / "release" / "deps").is_dir():
+        return
+    now = digests()
+    # Whether a file that has changed meanwhile was compiled before or after is unknown.
+    record = {"place": str(REPO), "sources": {name: state for name, state in sources.items() if now.get(name) == state[0]}}
     with locked() as kept:
-        stamp = kept / "inputs"
-        resample = kept / "resample"
-        now = {stamp: inputs(), resample: digest_of_resample()}
-        if all(path.exists() and path.read_text() == text for path, text in now.items()):
+        if record_in(kept).exists() and json.loads(record_in(kept).read_text()) == record:
             return
         try:
-            with step("Keeping the compiled dependencies for the next run"):
+            with step("Keeping what was compiled for the next run"):
+                record_in(kept).unlink(missing_ok=True)
                 shutil.rmtree(kept / "release", ignore_errors=True)
-                for path in now:
-                    path.unlink(missing_ok=True)
                 copy(TARGET / "release", kept / "release")
-                for path, text in now.items():
-                    path.write_text(text)
+                record_in(kept).write_text(json.dumps(record))
         except OSError as error:
-            warn(f"Could not keep them: {error}")
+            warn(f"Could not keep it: {error}")
 
 
-def copy(source, target):
+def digests():
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *SOURCES], cwd=REPO, stdout=subprocess.PIPE, text=True, check=True).stdout
+    paths = {name: REPO / name for name in listed.split("\0") if name}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items() if path.is_file()}
+
+
+def unnoticed(sources):
+    return {name: state[0] for name, state in sources.items() if name.split("/")[0] in UNNOTICED}
+
+
+def copy(source, target, without=()):
     for part in PARTS:
         # Cargo compares times of modification, which `reproduce` keeps.
-        shutil.copytree(source / part, target / part, symlinks=True, ignore=not_kept, copy_function=reproduce, dirs_exist_ok=True)
-
-
-def not_kept(folder, names):
-    return shutil.ignore_patterns(*OWN)(folder, names) - shutil.ignore_patterns(*RESAMPLE)(folder, names)
+        ignored = shutil.ignore_patterns(*without)
+        shutil.copytree(source / part, target / part, symlinks=True, ignore=ignored, copy_function=reproduce, dirs_exist_ok=True)
 
 
 def reproduce(source, target):
@@ -83,11 +106,15 @@ def reproduce(source, target):
         except OSError:
             # On another file system, or one without links.
             pass
-    shutil.copy2(source, target)
+    return shutil.copy2(source, target)
 
 
 def folder():
     return os.environ.get("RETOUCH_COMPILED")
+
+
+def record_in(kept):
+    return kept / "sources.json"
 
 
 @contextmanager
@@ -97,21 +124,3 @@ def locked():
     with open(kept / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield kept
-
-
-def sources_of_resample():
-    return sorted(path for path in (REPO / RESAMPLE_SOURCES).rglob("*") if path.is_file())
-
-
-def digest_of_resample():
-    # For our own crates, the names of Cargo's artifacts also depend on the path of the clone.
-    sha = hashlib.sha256(str(REPO).encode())
-    for source in sources_of_resample():
-        sha.update(source.read_bytes())
-    return sha.hexdigest()
-
-
-def inputs():
-    compiler = subprocess.run(["rustc", "--version", "--verbose"], stdout=subprocess.PIPE, text=True, cwd=REPO).stdout
-    files = b"".join((REPO / name).read_bytes() for name in ("Cargo.lock", "Cargo.toml"))
-    return hashlib.sha256(files + compiler.encode()).hexdigest()

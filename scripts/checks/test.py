@@ -46,11 +46,13 @@ def main():
         os.environ["RETOUCH_SCALE_JOBS"] = str(options.jobs)
     results = {}
     try:
+        line("== preparation")
+        sources = compiled.restore()
         prepare(chosen)
         results |= run_parts(chosen, {} if options.only else BESIDE)
         # Clippy and the Rust tests compile everything; if one of them failed, something may be missing.
         if all(name in results and not results[name][0].failed for name in ("lint", "rust")):
-            compiled.keep()
+            compiled.keep(sources)
     except Problem as problem:
         warn(str(problem))
         results["preparation"] = (Counts(failed=1), 0)
@@ -66,10 +68,8 @@ def arguments():
 
 
 def prepare(chosen):
-    line("== preparation")
     prerequisites.check()
     REPORTS.mkdir(parents=True, exist_ok=True)
-    compiled.restore()
     if not {"scripts", "contract", "outages", "proofs", "bench", "scale"} & set(chosen):
         return install(chosen)
     # Downloads wait for the network, and the compiler often for one crate.

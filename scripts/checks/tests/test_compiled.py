@@ -1,4 +1,8 @@
+import contextlib
+import io
 import os
+import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -6,83 +10,104 @@ from unittest import mock
 
 from checks import compiled
 
+BUILT = (
+    "deps/libserde-1.rlib",
+    "deps/libretouch_core-2.rlib",
+    "deps/it-3",
+    "build/ring-4/out/x.o",
+    ".fingerprint/serde-1/lib-serde",
+    ".fingerprint/retouch-core-2/lib-retouch_core",
+)
+OF_DEPENDENCIES = {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib-serde"}
 
-class KeepsDependencies(unittest.TestCase):
+
+class KeepsCompiled(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.place = Path(place.name)
         self.kept = self.place / "kept"
-        self.inputs = "first"
-        for patch in (
-            mock.patch.dict(os.environ, RETOUCH_COMPILED=str(self.kept)),
-            mock.patch.object(compiled, "inputs", lambda: self.inputs),
-            mock.patch.object(compiled, "REPO", self.place),
-        ):
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.replace(mock.patch.dict(os.environ, RETOUCH_COMPILED=str(self.kept)))
+        self.replace(mock.patch.object(compiled, "SOURCES", ("core", *compiled.UNNOTICED)))
+        self.sources = {"core/lib.rs": "first", "core/jobs.rs": "first", "migrations/1.sql": "first"}
 
-    def clone(self, name, *files):
-        target = self.place / name / "target"
-        for file in files:
-            path = target / "release" / file
+    def replace(self, patch):
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def clone(self, name="clone"):
+        """Makes a clone with the present sources, and copies into it what is kept."""
+        clone = self.place / name
+        shutil.rmtree(clone, ignore_errors=True)
+        for path, text in self.sources.items():
+            (clone / path).parent.mkdir(parents=True, exist_ok=True)
+            (clone / path).write_text(text)
+        subprocess.run("git init --quiet && git add .", shell=True, cwd=clone, check=True)
+        self.replace(mock.patch.object(compiled, "REPO", clone))
+        self.replace(mock.patch.object(compiled, "TARGET", clone / "target"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.state = compiled.restore()
+        return clone
+
+    def run_in(self, name="clone"):
+        clone = self.clone(name)
+        for file in BUILT:
+            path = clone / "target/release" / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(name)
             os.utime(path, (1_000, 1_000))
-        for part in compiled.PARTS if files else ():
-            (target / "release" / part).mkdir(exist_ok=True)
-        return mock.patch.object(compiled, "TARGET", target)
+        self.keep()
+        return clone
+
+    def keep(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            compiled.keep(self.state)
 
     def files_in(self, folder):
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
-    def test_another_clone_gets_the_dependencies_but_not_our_own_crates(self):
-        built = [
-            "deps/libserde-1.rlib",
-            "deps/libretouch_core-2.rlib",
-            "deps/it-3",
-            "build/ring-4/out/x.o",
-            ".fingerprint/serde-1/lib-serde",
-            ".fingerprint/retouch-core-2/lib-retouch_core",
-            "retouch-api",
-        ]
-        with self.clone("one", *built):
-            compiled.keep()
-        with self.clone("two"):
-            compiled.restore()
-        copied = self.place / "two" / "target" / "release"
-        self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib-serde"})
+    def times(self, clone):
+        return {name: (clone / name).stat().st_mtime for name in ("migrations", *self.sources)}
+
+    def test_a_clone_in_another_place_gets_the_dependencies_but_not_our_own_crates(self):
+        self.run_in("one")
+        copied = self.clone("two") / "target/release"
+        self.assertEqual(self.files_in(copied), OF_DEPENDENCIES)
         self.assertEqual((copied / "deps/libserde-1.rlib").stat().st_mtime, 1_000)
 
-    def test_resample_is_kept_and_compiled_only_when_it_changes(self):
-        source = self.place / compiled.RESAMPLE_SOURCES / "src/lib.rs"
-        source.parent.mkdir(parents=True)
-        source.write_text("first")
-        built = ["deps/libretouch_resample-1.rlib", ".fingerprint/retouch-resample-1/dep-lib-retouch_resample", "deps/libretouch_pixels-2.rlib"]
-        with self.clone("one", *built):
-            compiled.keep()
-        for clone, text, is_fresh in [("two", "first", True), ("three", "second", False)]:
-            source.write_text(text)
-            with self.clone(clone):
-                compiled.restore()
-            self.assertEqual(self.files_in(self.place / clone / "target/release"), set(built[:2]))
-            self.assertEqual(source.stat().st_mtime == compiled.LONG_AGO, is_fresh)
-        with self.clone("four", *built[:2]):
-            compiled.keep()
-        self.assertEqual((self.kept / "release" / built[0]).read_text(), "four")
+    def test_a_clone_in_the_same_place_gets_everything_and_the_times_of_unchanged_files(self):
+        self.run_in()
+        first = self.state
+        self.sources["core/jobs.rs"] = "second"
+        clone = self.clone()
+        self.assertEqual(self.files_in(clone / "target/release"), set(BUILT))
+        times = self.times(clone)
+        self.assertAlmostEqual(times["core/lib.rs"], first["core/lib.rs"][1], places=3)
+        self.assertAlmostEqual(times["migrations"], first["migrations/1.sql"][1], places=3)
+        self.assertGreater(times["core/jobs.rs"], first["core/jobs.rs"][1])
+        # What was compiled from the first content, and is still there, must be older than a file that changed since.
+        self.keep()
+        self.sources["core/lib.rs"] = "third"
+        self.assertGreater(self.times(self.clone())["core/jobs.rs"], first["core/jobs.rs"][1])
+
+    def test_a_change_that_cargo_would_not_notice_makes_all_files_new(self):
+        self.run_in()
+        first = self.state
+        self.sources["migrations/2.sql"] = "first"
+        self.assertTrue(all(time > first["core/lib.rs"][1] for time in self.times(self.clone()).values()))
+
+    def test_a_file_that_changes_during_the_run_is_new_in_the_next_one(self):
+        clone = self.clone()
+        (clone / "target/release/deps").mkdir(parents=True)
+        for part in compiled.PARTS:
+            (clone / "target/release" / part).mkdir(exist_ok=True)
+        self.sources["core/lib.rs"] = "second"
+        (clone / "core/lib.rs").write_text("second")
+        first = self.state
+        self.keep()
+        self.assertGreater(self.times(self.clone())["core/lib.rs"], first["core/lib.rs"][1])
 
     def test_only_what_rustc_replaces_is_linked(self):
-        with self.clone("one", "deps/libserde-1.rlib", "deps/libserde-1.rmeta", "deps/serde-1.d", ".fingerprint/serde-1/lib"):
-            compiled.keep()
+        self.run_in()
         linked = {path.name for path in (self.kept / "release").rglob("*") if path.is_file() and path.stat().st_nlink == 2}
-        self.assertEqual(linked, {"libserde-1.rlib", "libserde-1.rmeta"})
-
-    def test_dependencies_are_replaced_when_the_lock_file_changes(self):
-        with self.clone("one", "deps/libserde-1.rlib"):
-            compiled.keep()
-        with self.clone("two", "deps/libserde-2.rlib"):
-            compiled.keep()
-            self.assertEqual(self.files_in(self.kept / "release"), {"deps/libserde-1.rlib"})
-            self.inputs = "second"
-            compiled.keep()
-            self.assertEqual(self.files_in(self.kept / "release"), {"deps/libserde-2.rlib"})
+        self.assertEqual(linked, {"libserde-1.rlib", "libretouch_core-2.rlib"})
