@@ -14,10 +14,10 @@ def program(name):
     return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and Python") / "bin" / name
 
 
-def findings_of(command, folder=REPO):
+def findings_of(command, folder=REPO, env=None):
     """Runs a linter in a folder. Returns its output if it failed, otherwise an empty string."""
     ended = subprocess.run(
-        [str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(part) for part in command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if not ended.returncode:
         return ""

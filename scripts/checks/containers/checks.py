@@ -2,9 +2,10 @@
 
 import json
 import os
-import subprocess
+import sys
 from pathlib import Path
 
+from checks import linters, validators
 from common.config import REPO
 from common.console import Problem
 
@@ -35,7 +36,7 @@ PUBLISHED = {"RETOUCH_IMAGE": "registry.example/retouch", "RETOUCH_TAG": "9.9.9"
 
 def check():
     """Returns the errors in the container files."""
-    return [*wrong_compositions(), *lint_of_dockerfiles(), *lint_of_compose(), *wrong_in_realm(REALM.read_text())]
+    return [*wrong_compositions(), *filter(None, (lint_of_dockerfiles(), lint_of_compose())), *wrong_in_realm(REALM.read_text())]
 
 
 def config(files, profiles=(), settings=None):
@@ -80,20 +81,13 @@ def wrong_images(built, published):
 
 
 def lint_of_dockerfiles():
-    ended = subprocess.run(
-        [tools.hadolint(), "--no-color", "Dockerfile", *sorted(Path(__file__).parent.glob("*.Dockerfile"))],
-        cwd=REPO,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if ended.returncode:
-        yield ended.stdout.strip()
+    files = ["Dockerfile", *sorted(Path(__file__).parent.glob("*.Dockerfile"))]
+    return linters.findings_of([tools.hadolint(), "--no-color", *files])
 
 
 def lint_of_compose():
-    suppressed = ["--config", "deploy/compose/compose-lint.yml", "--strict-config", "--skip-suppressed"]
-    code, output = tools.compose_lint("check", "--no-pager", "--no-env", "--fail-on", "low", *suppressed, FILE)
-    if code:
-        yield output
+    # Calls the main function, because the launcher may use another Python.
+    command = [sys.executable, "-c", "from compose_lint.cli import main; raise SystemExit(main())", "check", "--no-pager", "--no-env"]
+    command += ["--fail-on", "low", "--config", "deploy/compose/compose-lint.yml", "--strict-config", "--skip-suppressed", FILE]
+    paths = os.pathsep.join([str(tools.install()), str(validators.install())])
+    return linters.findings_of(command, env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"})

@@ -6,14 +6,12 @@ So all machines check the files with the same versions.
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
-from checks import validators
 from common import python_tools
-from common.config import CACHE, REPO
+from common.config import CACHE
 from common.console import Problem
 from ops.models import packages
 
@@ -43,23 +41,6 @@ def compose():
 
 def hadolint():
     return install() / "bin" / "hadolint"
-
-
-def compose_lint(*arguments):
-    """Runs compose-lint. Returns its exit status and its output."""
-    # Calls the main function, because the launcher may use another Python.
-    command = [sys.executable, "-c", "from compose_lint.cli import main; raise SystemExit(main())", *arguments]
-    paths = os.pathsep.join([str(install()), str(validators.install())])
-    ended = subprocess.run(
-        [str(part) for part in command],
-        cwd=REPO,
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return ended.returncode, ended.stdout.strip()
 
 
 def install():
