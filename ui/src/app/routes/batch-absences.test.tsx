@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -10,6 +10,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 import { storeSession } from '@/testing/session';
+import { toastsAreShown } from '@/testing/toasts';
 
 // jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
@@ -145,6 +146,32 @@ describe('a batch without a network', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
     expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
     goOnline();
+  });
+});
+
+describe('a batch that ends while another page is open', () => {
+  test('is reported once, with a link', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 60 });
+    const { router } = renderApp('/remove-background', { api, signedIn: true });
+    await choose(three());
+    await start(3);
+    await waitFor(() => expect(api.jobs).toHaveLength(3));
+    await act(() => router.navigate('/pricing'));
+    Object.assign(api.jobs[1] ?? {}, { state: 'failed' });
+    const report = await screen.findByText(/^Remove Background: /);
+    expect(report).toHaveTextContent('2 of 3 done · 1 failed');
+    expect(screen.getAllByRole('alert')).toHaveLength(1);
+    await userEvent.click(within(report).getByRole('link', { name: 'Show it' }));
+    expect(await screen.findByRole('list', { name: '3 images' })).toBeVisible();
+  });
+
+  test('is not reported on its own page', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    await choose(three());
+    await start(3);
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+    await toastsAreShown();
+    expect(screen.queryByText(/^Remove Background: /)).toBeNull();
   });
 });
 

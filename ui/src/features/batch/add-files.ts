@@ -1,7 +1,7 @@
 import type { EditingTool } from '@/features/catalog/tool';
 import { newId } from '@/lib/new-id';
 import { checkImageFile, type FileLimits } from '@/lib/use-chosen-image';
-import { type BatchItem, updateBatch, updateItem, useBatches } from './batch-store';
+import { type BatchItem, newRunKey, updateBatch, updateItem, useBatches } from './batch-store';
 import './keep-batches';
 
 /** Adds files to the tool's batch, creating it if necessary, and checks each before anything is sent. */
@@ -33,7 +33,7 @@ function createItem(file: File): BatchItem {
     file,
     previewUrl: URL.createObjectURL(file),
     size: null,
-    key: newId(),
+    key: newRunKey(),
     image: null,
     jobId: null,
     state: { kind: 'checking' },

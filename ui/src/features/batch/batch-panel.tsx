@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useEffectEvent, useRef } from 'react';
+import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
@@ -32,6 +33,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const { userId } = useSession();
   const offer = useTool(tool.name);
   const runner = batchRunner(tool, useQueryClient());
+  const navigate = useNavigate();
   const input = useRef<HTMLInputElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const { items, hasStarted } = batch;
@@ -43,8 +45,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   useEffect(() => {
     resume();
     heading.current?.focus({ preventScroll: true });
-    return runner.attend();
-  }, [runner]);
+    return runner.attend((to, state) => void navigate(to, { state }));
+  }, [runner, navigate]);
 
   function start() {
     updateBatch(tool.name, ({ items }) => ({

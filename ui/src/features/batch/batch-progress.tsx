@@ -8,6 +8,7 @@ import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { formatNumber, plural, t } from '@/lib/translate';
 import { type Batch, type BatchItem, canRetry, isFinished, isUnsent } from './batch-store';
+import { batchSummary } from './batch-summary';
 import { resultNames } from './file-names';
 
 const loadZip = () => import('./zip');
@@ -40,16 +41,7 @@ export function BatchProgress(props: BatchProgressProps) {
     <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
       <div className="grid gap-2">
         <p role="status" className="text-lg font-semibold tabular-nums">
-          {[
-            accepted.length > 0
-              ? t('{done} of {total} done', { done: count('done'), total: accepted.length })
-              : t('None of these files was sent'),
-            count('failed') > 0 && plural(count('failed'), { one: '# failed', other: '# failed' }),
-            count('unpaid') > 0 && plural(count('unpaid'), { one: '# not started', other: '# not started' }),
-            count('canceled') > 0 && plural(count('canceled'), { one: '# canceled', other: '# canceled' }),
-          ]
-            .filter(Boolean)
-            .join(' · ')}
+          {batchSummary(items)}
         </p>
         {!isAllFinished && (
           <>

@@ -4,10 +4,10 @@ import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, isAboutPicture, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { isRunRefusal, runLimit } from '@/features/runs/run-request';
+import type { Navigate } from '@/features/runs/run-toast';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
-import type { Image, Job, Result } from '@/lib/api-types';
+import type { Image, Job, Result, ToolName } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
-import { newId } from '@/lib/new-id';
 import { ProviderUnavailable } from '@/lib/provider-unavailable';
 import { queryKeys } from '@/lib/query-keys';
 import { forgetUpload, sendImage } from '@/lib/send-image';
@@ -19,19 +19,29 @@ import {
   type BatchItem,
   type ItemState,
   isFinished,
+  isInProgress,
   isUnsent,
+  newRunKey,
   updateItem,
   useBatches,
 } from './batch-store';
+import { showBatchToast } from './batch-toast';
 
 /** Concurrent uploads. A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;
 const SIGNED_OUT = msg('You were signed out before this run started');
 
-const runners = new Map<string, BatchRunner>();
+const runners = new Map<ToolName, BatchRunner>();
 
 onSignOut(() => {
   for (const runner of runners.values()) runner.stop();
+});
+
+useBatches.subscribe((batches, before) => {
+  for (const [name, runner] of runners) {
+    const batch = batches[name];
+    if (batch && isInProgress(before[name]) && !isInProgress(batch)) runner.report(batch);
+  }
 });
 
 /** Returns the runner of a tool's batch, which keeps working while another page is open. */
@@ -47,6 +57,8 @@ export function batchRunner(tool: EditingTool, queryClient: QueryClient): BatchR
 class BatchRunner {
   private senders = 0;
   private isOpen = false;
+  /** Opens another page; set once the batch has been shown. */
+  private navigate: Navigate | null = null;
   private stopping = new AbortController();
   private readonly follower: ReturnType<typeof followerOf>;
 
@@ -87,19 +99,25 @@ class BatchRunner {
     if (!item || !isFinished(item)) return;
     // A finished job needs a new key. Without a job, the call may have been lost after the API created one.
     const mayHaveJob = item.jobId === null;
-    const key = mayHaveJob ? item.key : newId();
+    const key = mayHaveJob ? item.key : newRunKey();
     const isSent = mayHaveJob && item.isSent === true;
     this.set(item, { state: { kind: 'waiting' }, jobId: null, key, isRepeat: mayHaveJob, isSent });
     this.work();
   };
 
   /** Records that the page shows the batch. Returns a function for when it no longer does. */
-  attend = () => {
+  attend = (navigate: Navigate) => {
     this.isOpen = true;
+    this.navigate = navigate;
     return () => {
       this.isOpen = false;
     };
   };
+
+  /** Tells people on another page how the batch ended. */
+  report({ items }: Batch) {
+    if (!this.isOpen && this.navigate) showBatchToast(this.tool, items, this.navigate);
+  }
 
   /** Stops sending. Started jobs continue on the server. */
   stop = () => {
@@ -152,7 +170,7 @@ class BatchRunner {
           item.isRepeat && !this.now(item)?.jobId && !Array.isArray(first) && hasEndedWithoutResult(first);
         if (hasEnded) this.set(item, { isSent: false });
         // The user has asked for a run after the one whose answer was lost.
-        await this.take(item, hasEnded ? await run(newId()) : first, signal);
+        await this.take(item, hasEnded ? await run(newRunKey()) : first, signal);
       } catch (error) {
         const jobId = this.now(item)?.jobId;
         if (jobId) {
@@ -284,7 +302,7 @@ class BatchRunner {
       state: { kind: 'failed', reason: problemText(error) },
     }));
 
-  private isShown = ({ id }: Job) => this.isOpen && this.items().some(({ jobId }) => jobId === id);
+  private isShown = ({ id }: Job) => this.items().some(({ jobId }) => jobId === id);
 
   private setOfJob(jobId: string, change: (item: BatchItem) => Partial<BatchItem>) {
     const item = this.items().find((one) => one.jobId === jobId);
@@ -299,7 +317,7 @@ class BatchRunner {
 /** Lets an item whose image is gone be uploaded and run again. Returns what changes. */
 function prepareUpload({ file }: BatchItem): Partial<BatchItem> {
   if (file) forgetUpload(file);
-  return { image: null, key: newId(), isSent: false };
+  return { image: null, key: newRunKey(), isSent: false };
 }
 
 const isAborted = (error: unknown) => error instanceof Error && error.name === 'AbortError';

@@ -1,13 +1,14 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { anImage, aResult, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
-import { followerOf } from './run-follower';
+import { toastsAreShown } from '@/testing/toasts';
+import { BATCH_KEY, followerOf } from './run-follower';
 
 const POLL_MS = 3_000;
 
@@ -205,6 +206,32 @@ describe('the indicator of active jobs', () => {
     shown = null;
     Object.assign(api.jobs[1] as object, { state: 'done', results: [aResult()] });
     expect(await screen.findByRole('alert')).toHaveTextContent('Upscale 4X is ready');
+  });
+
+  test('shows no toast for a run of a batch, which another tab reports', async () => {
+    const api = withRuns('image-1', 'image-2');
+    renderApp('/pricing', { api, signedIn: true });
+    await indicator(2);
+    Object.assign(api.jobs[0] as object, { state: 'done', idempotencyKey: `${BATCH_KEY}1` });
+    await indicator(1);
+    Object.assign(api.jobs[1] as object, { state: 'done', factor: 2 });
+    expect(await screen.findByRole('alert')).toHaveTextContent('Upscale 2X is ready');
+    expect(screen.queryByText(/4X is ready/)).toBeNull();
+  });
+
+  test('shows no toast in a tab that another one leads', async () => {
+    // The lock of the leader never becomes free.
+    const locks = { request: () => new Promise(() => {}) };
+    Object.defineProperty(navigator, 'locks', { value: locks, configurable: true });
+    onTestFinished(() => void Reflect.deleteProperty(navigator, 'locks'));
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    const leader = new BroadcastChannel('retouch-runs:user-1');
+    leader.postMessage({ name: 'job', data: JSON.stringify({ ...api.jobs[0], state: 'done' }) });
+    await waitFor(noIndicator);
+    leader.close();
+    await toastsAreShown();
+    expect(screen.queryByText(/is ready/)).toBeNull();
   });
 
   test.each([

@@ -30,9 +30,12 @@ type Watcher = {
   onJob: (job: Job) => void;
   /** `error` is the API's answer about a job that it does not have. */
   onDeleted: (jobId: string, error: ApiError) => void;
-  /** Whether a list on the page shows how the job ends, so that nothing else has to. */
+  /** Whether the watcher shows how the job ends, so that nothing else has to. */
   isShown: (job: Job) => boolean;
 };
+
+/** The start of the idempotency keys of a batch: only the tab with the batch reports how its runs end. */
+export const BATCH_KEY = 'batch-';
 
 const followers = new WeakMap<QueryClient, RunFollower>();
 
@@ -62,11 +65,13 @@ class RunFollower {
   private readAgainAt = 0;
   private listeners = new Set<Listener>();
   private heardAt = 0;
+  /** Aborts when another tab leads; null before this one has. */
+  private leading: AbortSignal | null = null;
   private onEndElsewhere: (job: Job) => void = () => {};
 
   constructor(private readonly queryClient: QueryClient) {}
 
-  /** Follows until the returned function is called. `onEndElsewhere` gets the ends that nobody listens for. */
+  /** Follows until the returned function is called. In one tab, `onEndElsewhere` gets the ends that nobody listens for. */
   start(userId: string, onEndElsewhere: (job: Job) => void): () => void {
     const stop = new AbortController();
     const channel = new BroadcastChannel(`retouch-runs:${userId}`);
@@ -77,12 +82,13 @@ class RunFollower {
         this.compare(query.state.data as Job[]);
     });
     const timer = setInterval(this.check, CHECK_MS);
-    leadTabs(`retouch-runs:${userId}`, stop.signal, (leading) =>
-      followAccount(leading, (event) => {
+    leadTabs(`retouch-runs:${userId}`, stop.signal, (leading) => {
+      this.leading = leading;
+      return followAccount(leading, (event) => {
         channel.postMessage(event);
         this.hear(event);
-      }),
-    );
+      });
+    });
     return () => {
       stop.abort();
       channel.close();
@@ -222,12 +228,18 @@ class RunFollower {
     );
     if (listeners.length === 0) {
       this.refresh(job);
-      if (![...this.watchers].some(({ isShown }) => isShown(job))) this.onEndElsewhere(job);
+      if (this.isToReport(job)) this.onEndElsewhere(job);
       return;
     }
     if (job.imageId && job.state === 'done') this.complete(job.imageId, job.tool, job.results);
     else this.refreshBalance(job.imageId);
     for (const { onEnd } of listeners) onEnd(job);
+  }
+
+  private isToReport(job: Job): boolean {
+    const isLeading = this.leading?.aborted === false;
+    const isOfBatch = job.idempotencyKey?.startsWith(BATCH_KEY);
+    return isLeading && !isOfBatch && ![...this.watchers].some(({ isShown }) => isShown(job));
   }
 
   private tell(job: Job) {

@@ -5,24 +5,25 @@ import { t } from '@/lib/translate';
 import { jobPage } from './job-page';
 import { jobTitle } from './job-text';
 
-type Navigate = (to: string, state: unknown) => void;
+export type Navigate = (to: string, state: unknown) => void;
 
 /** Shows the outcome of a run whose page is not open, with a link to it. */
 export function showRunToast(job: Job, navigate: Navigate) {
   const title = jobTitle(job);
+  const to = jobPage(job);
   if (job.state === 'done') {
     const state = { resultId: job.results.at(-1)?.imageId };
-    const link = <JobLink job={job} text={t('Show it')} navigate={(to) => navigate(to, state)} />;
-    return showToast('success', job, t('{title} is ready', { title }), link);
+    const link = <ToastLink to={to} text={t('Show it')} onFollow={() => navigate(to, state)} />;
+    return showToast('success', job.id, t('{title} is ready', { title }), link);
   }
   if (job.state === 'cancelled')
-    return showToast('info', job, t('{title} was canceled and cost nothing', { title }));
-  const link = <JobLink job={job} text={t('Show the image')} navigate={(to) => navigate(to, null)} />;
-  showToast('error', job, t('{title} failed and cost nothing', { title }), link);
+    return showToast('info', job.id, t('{title} was canceled and cost nothing', { title }));
+  const link = <ToastLink to={to} text={t('Show the image')} onFollow={() => navigate(to, null)} />;
+  showToast('error', job.id, t('{title} failed and cost nothing', { title }), link);
 }
 
-function showToast(kind: Parameters<typeof notify>[0], { id }: Job, text: string, link?: ReactNode) {
-  // Identified by the job: two runs with the same text are two toasts.
+/** Shows a toast with a link. Its id is not its text: two runs with the same text are two toasts. */
+export function showToast(kind: Parameters<typeof notify>[0], id: string, text: string, link?: ReactNode) {
   void notify(
     kind,
     <p>
@@ -33,11 +34,10 @@ function showToast(kind: Parameters<typeof notify>[0], { id }: Job, text: string
   );
 }
 
-type JobLinkProps = { job: Job; text: string; navigate: (to: string) => void };
+type ToastLinkProps = { to: string; text: string; onFollow: () => void };
 
 /** Toasts render outside the router, so their links navigate through a callback. */
-function JobLink({ job, text, navigate }: JobLinkProps) {
-  const to = jobPage(job);
+export function ToastLink({ to, text, onFollow }: ToastLinkProps) {
   return (
     <a
       href={to}
@@ -46,7 +46,7 @@ function JobLink({ job, text, navigate }: JobLinkProps) {
         // With a modifier key the browser opens a new tab or window.
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
-        navigate(to);
+        onFollow();
       }}
     >
       {text}
