@@ -41,8 +41,11 @@ pub(super) fn caption_of(text: &str) -> String {
     // "Add a hat and remove the glasses" paints only a hat.
     let starts: Vec<_> = requests.filter(|at| at.start > from).collect();
     let ends = starts.iter().skip(1).map(|next| next.start).chain([lower.len()]);
-    let removal =
-        starts.iter().zip(ends).find(|(at, end)| is_english_removal(&lower[at.end..*end]));
+    // A request that consists of courtesies ("thanks") has no words, and its introduction may go on into the next.
+    let removal = starts
+        .iter()
+        .zip(ends)
+        .find(|(at, end)| lower.get(at.end..*end).is_some_and(is_english_removal));
     let to = removal.map_or(lower.len(), |(at, _)| at.start);
     new_thing(&words[from..to], &lower[from..to])
 }

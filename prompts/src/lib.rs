@@ -226,6 +226,42 @@ mod tests {
     }
 
     #[test]
+    fn every_order_of_courtesies_and_requests_has_a_caption() {
+        let pieces = [
+            "remove the man",
+            "add a hat",
+            "please",
+            "thanks",
+            "also",
+            "and",
+            "then",
+            "it is a logo",
+            "could you",
+            "hi",
+            "change the sky to blue",
+            "upgrade",
+            "use",
+            ",",
+            ". ",
+            "! ",
+        ];
+        let of_four = |mut number: usize| {
+            let next = |_| {
+                let piece = pieces[number % pieces.len()];
+                number /= pieces.len();
+                piece
+            };
+            [(); 4].map(next).join(" ")
+        };
+        for text in (0..pieces.len().pow(4)).map(of_four) {
+            if let Ok(prompt) = Prompt::parse(&text) {
+                let is_empty = text::words_of(&text).is_empty();
+                assert_eq!(prompt.caption().is_empty(), is_empty, "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn prompts_have_1_to_500_characters() {
         assert_eq!(Prompt::parse(" \n "), Err(PromptError::Missing));
         assert_eq!(Prompt::parse(&"ж".repeat(501)), Err(PromptError::TooLong));

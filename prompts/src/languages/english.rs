@@ -118,12 +118,12 @@ pub(super) fn names_a_tool(part: &[String]) -> bool {
     let is_tool = |last: &String| {
         ["fill", "tool", "brush", "inpainting", "upscaler", "enhancer"].contains(&last.as_str())
     };
-    part[0] == "use" && part.last().is_some_and(is_tool)
+    part.first().is_some_and(|word| word == "use") && part.last().is_some_and(is_tool)
 }
 
 /// Recognizes "upgrade the car to a Ferrari".
 fn upgrades_to_another(part: &[String]) -> bool {
-    part[0] == "upgrade" && contains(part, &["to a", "to an", "into"])
+    part.first().is_some_and(|word| word == "upgrade") && contains(part, &["to a", "to an", "into"])
 }
 
 /// Returns true if a prompt without a verb mentions damage.
