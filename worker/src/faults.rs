@@ -8,6 +8,9 @@ pub struct Faults {
     /// Abort the process if a picture is exactly this many pixels wide, like a crash in a native library.
     #[arg(long, env = "RETOUCH_FAULT_ABORT_AT_WIDTH", hide = true)]
     fault_abort_at_width: Option<i32>,
+    /// Panic if a picture is exactly this many pixels wide, like an index that is out of range.
+    #[arg(long, env = "RETOUCH_FAULT_PANIC_AT_WIDTH", hide = true)]
+    fault_panic_at_width: Option<i32>,
     /// Wait before each picture, in milliseconds, like a slow model.
     #[arg(long, env = "RETOUCH_FAULT_DELAY_MS", hide = true, default_value_t = 0)]
     fault_delay_ms: u64,
@@ -23,5 +26,6 @@ impl Faults {
             tracing::error!("Aborting on purpose");
             std::process::abort();
         }
+        assert_ne!(self.fault_panic_at_width, Some(width), "on purpose");
     }
 }

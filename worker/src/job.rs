@@ -1,10 +1,12 @@
 //! Runs one job: fetches the image, runs the tool, stores and records the result. Otherwise it fails the job, queues a
 //! retry, or hands the job back.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use retouch_catalog::{Count, Factor, FixMode, JobClass, Tool};
 use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Cause, Claimed, Finish, JobState, Retry};
@@ -101,7 +103,10 @@ impl JobRunner {
             // Dropping the future skips every stage that has not started; a running stage finishes unused.
             () = lease.lost().cancelled() => { self.stop(job).await; return None }
             () = self.abort.cancelled() => { self.hand_back(job).await; return None }
-            outcome = self.produce(job, lease.lost(), started) => outcome,
+            // Otherwise, a panic would look like a lost claim, and the job would return twenty times.
+            outcome = AssertUnwindSafe(self.produce(job, lease.lost(), started)).catch_unwind() => {
+                outcome.unwrap_or_else(|panic| Err(ToolError::of_panic(panic.as_ref()).into()))
+            }
         };
         let recorded = match outcome {
             Ok(result) => {

@@ -1,6 +1,5 @@
 //! The pixel threads: a thread pool for work that would block the async threads.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,20 +59,11 @@ impl PixelPool {
             }
             let outcome = span.in_scope(|| catch_unwind(AssertUnwindSafe(work)));
             // The caller may have stopped waiting.
-            let _ = answer.send(outcome.map_err(|panic| panic_text(panic.as_ref())));
+            let _ = answer.send(outcome.map_err(|panic| ToolError::of_panic(panic.as_ref())));
         });
         match answered.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(panic)) => Err(ToolError::Internal(panic)),
+            Ok(outcome) => outcome,
             Err(_) => Err(ToolError::Internal("the pixel threads have stopped".to_owned())),
         }
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -1,5 +1,7 @@
 //! The error that every tool shares.
 
+use std::any::Any;
+
 use retouch_inference::session::SessionError;
 use retouch_pixels::PixelError;
 use retouch_pixels::mask::MaskError;
@@ -44,6 +46,15 @@ impl From<SessionError> for ToolError {
 }
 
 impl ToolError {
+    /// Returns the error for a panic with this payload.
+    pub fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        Self::Internal(text.unwrap_or("a panic without a message").to_owned())
+    }
+
     /// Returns a stable code for the database, the API and the page.
     pub const fn code(&self) -> &'static str {
         match self {

@@ -244,6 +244,25 @@ async fn a_job_that_crashes_its_worker_fails_after_three_attempts_and_others_are
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_panics_fails_at_once_and_the_worker_lives(pool: PgPool) {
+    let services = Services::start(pool, 4).await;
+    let width = sqlx::query_scalar::<_, i32>("select width from images limit 1")
+        .fetch_one(&services.pool)
+        .await
+        .unwrap();
+    let job = services.submit().await;
+    let mut worker =
+        services.worker().set("RETOUCH_FAULT_PANIC_AT_WIDTH", &width.to_string()).start();
+    services.until(JobState::Failed, 1, TIMEOUT).await;
+    let failed = jobs::get(&services.pool, job).await.unwrap().unwrap();
+    assert_eq!((failed.attempt, failed.failure.unwrap().code.as_str()), (1, "internal_error"));
+    assert!(!worker.restart_if_dead());
+    let ada = sign_in(&services.pool, ISSUER, "ada").await;
+    assert_eq!((ada.credits, ada.reserved), (20, 0));
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_job_whose_result_the_database_refuses_fails_after_three_attempts(pool: PgPool) {
     let services = Services::start(pool, 4).await;
     sqlx::query("alter table results add constraint refuses_all check (false)")
