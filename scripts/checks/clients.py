@@ -1,4 +1,4 @@
-"""The typed clients and `/mcp`: lints the clients, and proves that programs reach the API with them.
+"""The typed clients and `/mcp`: lints the TypeScript client, and proves that programs reach the API with them.
 
 The proof runs as a part of `scripts/test --only contract`, on its stack: the tests of both clients, and an official MCP
 client that runs every tool in both versions of its protocol. Debits are exact; calls that are canceled cost nothing.
@@ -27,9 +27,9 @@ MCP_PACKAGES = Path(__file__).with_name("mcp_client.txt")
 
 
 def check():
-    """Lints the clients. Returns the output of each linter that failed."""
+    """Lints the TypeScript client. Returns the output of each linter that failed."""
     commands = ([TOOLS / "biome", "ci", "."], [TOOLS / "tsc", "--noEmit", "-p", "."])
-    return [*linters.ruff(PYTHON), *(found for command in commands if (found := linters.findings_of(command, TYPESCRIPT)))]
+    return [found for command in commands if (found := linters.findings_of(command, TYPESCRIPT))]
 
 
 def install():

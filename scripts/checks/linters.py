@@ -24,7 +24,7 @@ def findings_of(command, folder=REPO, env=None):
     return ended.stdout.strip() or f"{command[0]} failed with exit status {ended.returncode} and no output"
 
 
-def ruff(folder=REPO / "scripts"):
-    """Checks the formatting and the lints of Python. Returns the output of each check that failed."""
+def ruff():
+    """Checks the formatting and the lints of Python, by the nearest configuration. Returns the output of each check that failed."""
     commands = (["check", "--quiet"], ["format", "--quiet", "--diff"])
-    return [found for command in commands if (found := findings_of([program("ruff"), *command, "--no-cache", "."], folder))]
+    return [found for command in commands if (found := findings_of([program("ruff"), *command, "--no-cache", "."]))]
