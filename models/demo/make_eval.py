@@ -12,10 +12,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-from captions import COLORS
 from PIL import Image
-from scenes import SIDE, draw_mask
 from skimage import data
+
+from captions import COLORS
+from scenes import SIDE, draw_mask
 
 EVAL = Path(__file__).resolve().parent / "eval"
 # Photo; left, top and side of the crop; kind of mask; prompt; color.

@@ -8,9 +8,10 @@ import colorsys
 from dataclasses import dataclass
 
 import numpy as np
-from captions import COLORS, PATTERNS, SHAPES, Request, random_request
 from PIL import Image, ImageDraw
 from scipy import ndimage
+
+from captions import COLORS, PATTERNS, SHAPES, Request, random_request
 
 SIDE = 128
 PHOTOS = ("chelsea", "rocket", "hubble_deep_field", "retina", "brick", "grass", "gravel")

@@ -18,6 +18,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import torch
+from torch.nn import functional
+
 from captions import caption, vocabulary
 from nets import (
     FACTOR,
@@ -32,7 +34,6 @@ from nets import (
     write_tokenizer,
 )
 from scenes import Scene, load_photos, make_scene
-from torch.nn import functional
 
 DEMO = Path(__file__).resolve().parents[1] / "shapes-demo"
 STAGES = ("vae", "latents", "unet", "export")
