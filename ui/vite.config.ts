@@ -107,7 +107,7 @@ export default defineConfig(({ mode, command }) => ({
             // Without what only the tools' pages need to start a run, and what only the pages with thumbnails need.
             {
               name: 'runs',
-              test: /src\/features\/runs\/(?!use-run\.|attempts|progress-badge|check-preconditions|run-problem-notice|run-request)/,
+              test: /src\/features\/runs\/(?!use-run\.|attempts|progress-badge|check-preconditions|run-problem-notice|run-request|run-toast)/,
               minShareCount: 2,
             },
           ],

@@ -1,8 +1,9 @@
 import type { EditingTool } from '@/features/catalog/tool';
 import { newId } from '@/lib/new-id';
 import { checkImageFile, type FileLimits } from '@/lib/use-chosen-image';
-import { type BatchItem, newRunKey, updateBatch, updateItem, useBatches } from './batch-store';
+import { type BatchItem, updateBatch, updateItem, useBatches } from './batch-store';
 import './keep-batches';
+import { newRunKey } from './run-key';
 
 /** Adds files to the tool's batch, creating it if necessary, and checks each before anything is sent. */
 export async function addFiles(tool: EditingTool, files: File[], owner: string | null, limits: FileLimits) {

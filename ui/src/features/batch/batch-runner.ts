@@ -19,13 +19,12 @@ import {
   type BatchItem,
   type ItemState,
   isFinished,
-  isInProgress,
   isUnsent,
-  newRunKey,
   updateItem,
   useBatches,
 } from './batch-store';
 import { showBatchToast } from './batch-toast';
+import { newRunKey } from './run-key';
 
 /** Concurrent uploads. A browser opens few connections to one server, and the rest of the page needs some. */
 const MAX_SENDERS = 2;
@@ -318,6 +317,10 @@ class BatchRunner {
 function prepareUpload({ file }: BatchItem): Partial<BatchItem> {
   if (file) forgetUpload(file);
   return { image: null, key: newRunKey(), isSent: false };
+}
+
+function isInProgress(batch: Batch | undefined): boolean {
+  return batch?.hasStarted === true && !batch.items.every(isFinished);
 }
 
 const isAborted = (error: unknown) => error instanceof Error && error.name === 'AbortError';

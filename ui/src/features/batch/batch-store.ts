@@ -1,9 +1,7 @@
 import { create } from 'zustand';
 import type { ToolAction } from '@/features/catalog/tool';
-import { BATCH_KEY } from '@/features/runs/run-follower';
 import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
-import { newId } from '@/lib/new-id';
 import { onSignOut } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import type { PauseCause } from '@/lib/with-retries';
@@ -80,9 +78,6 @@ export function closeBatch(tool: ToolName) {
   useBatches.setState({ [tool]: undefined });
 }
 
-/** Returns an idempotency key for a run of a batch. */
-export const newRunKey = () => `${BATCH_KEY}${newId()}`;
-
 /** Whether the item would be lost if the page were closed now. */
 export function isUnsent({ image, state: { kind } }: BatchItem): boolean {
   return ['waiting', 'uploading', 'paused'].includes(kind) || (kind === 'unpaid' && !image);
@@ -93,11 +88,6 @@ export function canRetry({ file, image, state }: Pick<BatchItem, 'file' | 'image
   if (!file && !image) return false;
   if (state.kind === 'failed') return !state.isFinal;
   return state.kind === 'unpaid' || state.kind === 'canceled';
-}
-
-/** Whether a batch has started and is not finished. */
-export function isInProgress(batch: Batch | undefined): boolean {
-  return batch?.hasStarted === true && !batch.items.every(isFinished);
 }
 
 /** Whether the item stays as it is unless the user retries it. */
