@@ -10,7 +10,7 @@ ARG NODE_IMAGE=node:20-bookworm-slim
 # The base image of the programs. Its glibc must be at least as new as that of RUST_IMAGE.
 ARG RUNTIME_IMAGE=debian:bookworm-slim
 # The base image of backup. pg_dump must be at least as new as the server.
-ARG POSTGRES_IMAGE=postgres:18-bookworm
+ARG POSTGRES_CLIENT_IMAGE=postgres:18-bookworm
 # `built` compiles the programs and the page; `prebuilt` copies target/release and ui/dist.
 ARG BINARIES=built
 # `with` adds TensorRT to worker-cuda (3 GB more), from the package index of NVIDIA.
@@ -169,7 +169,7 @@ ENTRYPOINT ["/usr/local/bin/retouch-api"]
 CMD ["serve"]
 
 # Backup and restore, with the programs of Postgres.
-FROM ${POSTGRES_IMAGE} AS backup
+FROM ${POSTGRES_CLIENT_IMAGE} AS backup
 USER 0:0
 # Unpinned, see above.
 # hadolint ignore=DL3008

@@ -20,13 +20,14 @@ STAND_INS = "deploy/compose/stand-ins.yml"
 REALM = REPO / "deploy" / "compose" / "retouch-realm.json"
 # Every supported combination of Compose files and profiles.
 COMPOSITIONS = (
+    ([FILE], ["central", "worker"]),
     ([FILE], ["central"]),
-    ([FILE], []),
-    ([FILE, CPU], ["central"]),
+    ([FILE], ["worker"]),
+    ([FILE, CPU], ["central", "worker"]),
     ([FILE, GPUS], ["central", "gpus-8"]),
     ([FILE, GPUS], ["gpus-2"]),
-    ([FILE, CENTRAL], ["central"]),
-    ([FILE, CPU, STAND_INS], ["api", "postgres", "redis", "s3", "tools"]),
+    ([FILE, CENTRAL], ["central", "worker"]),
+    ([FILE, CPU, STAND_INS], ["api", "postgres", "redis", "s3", "worker", "tools"]),
 )
 # The prefix of images that are built here, which no image on Docker Hub has.
 LOCAL = "localhost/retouch/"

@@ -55,7 +55,7 @@ class Images:
             line("    Postgres 17 and Valkey: those of scripts/up   Caddy: from Debian")
             self.build_bases()
             self.build_stand_ins()
-            bases = {"RUNTIME_IMAGE": DEBIAN, "NODE_IMAGE": NODE, "RUST_IMAGE": RUST, "POSTGRES_IMAGE": STAND_INS["POSTGRES_IMAGE"]}
+            bases = {"RUNTIME_IMAGE": DEBIAN, "NODE_IMAGE": NODE, "RUST_IMAGE": RUST, "POSTGRES_CLIENT_IMAGE": STAND_INS["POSTGRES_IMAGE"]}
             node = NODE
             self.settings |= STAND_INS
         self.build_services(node)

@@ -114,7 +114,7 @@ class Proof:
 
 def node_settings(images):
     return {
-        "COMPOSE_PROFILES": "",
+        "COMPOSE_PROFILES": "worker",
         "RETOUCH_MODELS": str(TINY),
         "RETOUCH_WORKER_NAME": "the-other-host",
         "RETOUCH_WORKER_MEMORY": "2G",
@@ -299,7 +299,7 @@ def stopping_workers_finish_their_jobs(proof):
 def another_host_joins(proof):
     """Another project joins with the printed addresses; then the worker of the first host stops."""
     central, node = proof.central, proof.node
-    addresses = dict(text.rstrip(" \\").split("=", 1) for text in central.prepare("--invite", f"{FRONT}.1").splitlines()[:3])
+    addresses = dict(text.rstrip(" \\").split("=", 1) for text in central.prepare("--invite", f"{FRONT}.1").strip().splitlines()[:3])
     node.prepare("--join", **{name: text.strip("'") for name, text in addresses.items()})
     node.up("worker")
     found = list(node.services())

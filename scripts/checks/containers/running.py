@@ -117,14 +117,12 @@ class Central(Stack):
         port, https = free_ports(2)
         self.url = f"http://127.0.0.1:{port}"
         settings = {
-            "COMPOSE_PROFILES": "api,postgres,redis,s3",
+            "COMPOSE_PROFILES": "api,postgres,redis,s3,worker",
             "RETOUCH_PUBLIC_URL": self.url,
             "RETOUCH_DOMAIN": "retouch.test",
             "RETOUCH_HTTP_PORT": str(port),
             "RETOUCH_HTTPS_PORT": str(https),
             "RETOUCH_FRONT_NET": FRONT,
-            # An address of this machine that containers of another project can also reach.
-            "RETOUCH_PRIVATE_ADDRESS": f"{FRONT}.1",
             "RETOUCH_MODELS": str(models),
             "RETOUCH_WORKER_MEMORY": "8G",
             "RETOUCH_WORKER_CPUS": "2",
@@ -135,11 +133,15 @@ class Central(Stack):
         }
         super().__init__(engine, PROJECT, FILES, settings)
         self.backups, self.metrics = self.folder / "backups", self.folder / "metrics"
+        self.backups.mkdir(mode=0o700)
         self.settings |= {"RETOUCH_BACKUPS": str(self.backups), "RETOUCH_BACKUP_METRICS": str(self.metrics)}
 
     def prepare_secrets(self):
         self.prepare()
-        # An operator fills these in.
+        # An operator fills in the rest. The last line of a name counts.
+        with (self.folder / "env").open("a") as env:
+            # The address is one of this machine that containers of another project can also reach.
+            env.write(f"COMPOSE_FILE={':'.join(FILES)}\nRETOUCH_PRIVATE_ADDRESS={FRONT}.1\n")
         for name, text in (("stripe_secret_key", "sk_test_proof"), ("stripe_webhook_secret", "whsec_proof")):
             file = self.secrets / name
             file.chmod(0o600)

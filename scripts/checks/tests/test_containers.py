@@ -42,12 +42,19 @@ def gpus_of(service):
 class WholeHostTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.stack = config([FILE], ["central"])
+        cls.stack = config([FILE], ["central", "worker"])
         cls.services = cls.stack["services"]
 
     def test_all_services_are_defined(self):
         parts = {"web", "postgres", "redis", "s3", "keycloak", "folders"}
         self.assertEqual(set(self.services), OURS | parts)
+
+    def test_a_host_without_a_gpu_can_leave_out_the_worker(self):
+        self.assertEqual(set(config([FILE], ["central"])["services"]), set(self.services) - {"worker"})
+
+    def test_a_missing_folder_of_backups_is_not_created_readable_by_everyone(self):
+        [backups, _] = config([FILE], ["tools"])["services"]["backup"]["volumes"]
+        self.assertEqual((backups["target"], backups["bind"].get("create_host_path", False)), ("/backups", False))
 
     def test_only_the_web_server_publishes_ports_and_only_to_this_host(self):
         publishing = {name: service["ports"] for name, service in self.services.items() if service.get("ports")}
@@ -132,7 +139,7 @@ class WholeHostTest(unittest.TestCase):
         self.assertEqual(own["services"]["keycloak"]["environment"]["KC_HOSTNAME"], "https://retouch.example")
 
     def test_an_external_s3_service_replaces_the_local_one(self):
-        own = config([FILE], ["api", "postgres", "redis", "keycloak"], {"S3_ENDPOINT": "", "S3_REGION": "eu-central-1"})
+        own = config([FILE], ["api", "postgres", "redis", "keycloak", "worker"], {"S3_ENDPOINT": "", "S3_REGION": "eu-central-1"})
         self.assertNotIn("s3", own["services"])
         worker = own["services"]["worker"]["environment"]
         self.assertEqual((worker["S3_ENDPOINT"], worker["S3_REGION"]), ("", "eu-central-1"))
@@ -146,7 +153,7 @@ class FurtherSettingsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.file = Path(folder.name) / "settings.env"
 
-    def services(self, text, files=(FILE,), profiles=("central",), **settings):
+    def services(self, text, files=(FILE,), profiles=("central", "worker"), **settings):
         self.file.write_text(text)
         return config(files, profiles, {"RETOUCH_SETTINGS": str(self.file), **settings})["services"]
 
@@ -170,11 +177,10 @@ class FurtherSettingsTest(unittest.TestCase):
     def test_the_manual_lists_every_setting(self):
         known = {name for source in SETTINGS for name in settings_in((REPO / source).read_text())}
         self.assertLess({"DATABASE_CONNECTIONS", "RETOUCH_LOG", "OIDC_SCOPE", "RETOUCH_STALL_SECS", "RETOUCH_BATCH"}, known)
-        section = (REPO / "docs/operating.md").read_text().partition("### Further settings\n")[2].partition("\n## ")[0]
-        further = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section))
+        further = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", (REPO / "docs/settings.md").read_text()))
         # The manual explains these elsewhere.
         further |= {"RETOUCH_FEW_SHAPES", "RETOUCH_KEEP_TENSORS", "RETOUCH_TENSORRT", "RETOUCH_TENSORRT_CACHE"}
-        services = config([FILE], ["central"])["services"]
+        services = config([FILE], ["central", "worker"])["services"]
         named = {name for service in OURS for name in services[service]["environment"]}
         named |= {name.removesuffix("_FILE") for name in named}
         in_the_images = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", (REPO / "Dockerfile").read_text()))
@@ -183,21 +189,18 @@ class FurtherSettingsTest(unittest.TestCase):
         self.assertEqual(known - named - in_the_images - {"STRIPE_API_URL"}, further)
 
     def test_the_file_is_optional(self):
-        self.assertEqual(set(config([FILE], settings={"RETOUCH_SETTINGS": str(self.file)})["services"]), {"worker"})
+        self.assertEqual(set(config([FILE], ["worker"], {"RETOUCH_SETTINGS": str(self.file)})["services"]), {"worker"})
 
 
 class WorkerTest(unittest.TestCase):
-    def test_without_profiles_there_is_only_the_worker(self):
-        self.assertEqual(set(config([FILE])["services"]), {"worker"})
-
     def test_it_reserves_one_gpu(self):
-        worker = config([FILE], settings={"RETOUCH_GPU": "MIG-2f1c9a5e"})["services"]["worker"]
+        worker = config([FILE], ["worker"], {"RETOUCH_GPU": "MIG-2f1c9a5e"})["services"]["worker"]
         [device] = worker["deploy"]["resources"]["reservations"]["devices"]
         self.assertEqual(device, {"driver": "nvidia", "device_ids": ["MIG-2f1c9a5e"], "capabilities": ["gpu"]})
         self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cuda")
 
     def test_with_cpu_yml_it_reserves_no_gpu(self):
-        worker = config([FILE, CPU])["services"]["worker"]
+        worker = config([FILE, CPU], ["worker"])["services"]["worker"]
         self.assertEqual(gpus_of(worker), [])
         self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cpu")
         self.assertEqual(worker["build"]["target"], "worker-cpu")
@@ -208,6 +211,7 @@ class WorkerTest(unittest.TestCase):
             services = config([FILE, GPUS], [f"gpus-{count}"])["services"]
             gpus = sorted(gpu for service in services.values() for [gpu] in gpus_of(service))
             self.assertEqual(gpus, [str(number) for number in range(count)])
+        self.assertEqual(set(config([FILE, GPUS], ["worker"])["services"]), {"worker"})
 
     def test_mig_slices_replace_indexes(self):
         settings = {"RETOUCH_GPU": "MIG-a", "RETOUCH_GPU_1": "MIG-b"}
@@ -297,7 +301,7 @@ class BrokenFileTest(unittest.TestCase):
             file = Path(folder) / "broken.json"
             file.write_text(json.dumps({"services": {"worker": override}}))
             with self.assertRaises(Problem) as caught:
-                config([FILE, file])
+                config([FILE, file], ["worker"])
         return str(caught.exception)
 
     def test_a_misspelled_key(self):
@@ -395,10 +399,27 @@ class PrepareTest(unittest.TestCase):
     def test_existing_files_are_kept(self):
         self.prepare()
         before, env = self.secret("url_secret"), self.env()
-        changed = env.read_text().replace("COMPOSE_PROFILES=central", "COMPOSE_PROFILES=api")
+        changed = env.read_text().replace("COMPOSE_PROFILES=central,worker", "COMPOSE_PROFILES=api")
         env.write_text(changed)
         self.assertEqual(self.prepare().returncode, 0)
         self.assertEqual((self.secret("url_secret"), env.read_text()), (before, changed))
+
+    def test_a_host_that_starts_no_worker_is_told(self):
+        self.assertEqual(self.prepare().stderr, "")
+        env = self.env()
+        written = env.read_text()
+        for profiles, told in (("central", True), ("", True), ("central,gpus-4", False), ("worker", False)):
+            env.write_text(written.replace("COMPOSE_PROFILES=central,worker", f"COMPOSE_PROFILES={profiles}"))
+            self.assertEqual("has no worker" in self.prepare().stderr, told, profiles)
+
+    def test_an_older_joined_host_keeps_its_worker(self):
+        self.prepare("--join", host="second", **self.places)
+        env = self.env("second")
+        written = env.read_text()
+        for profiles, kept in (("", "worker"), ("mine", "worker,mine"), ("gpus-2,mine", "gpus-2,mine")):
+            env.write_text(written.replace("COMPOSE_PROFILES=worker", f"COMPOSE_PROFILES={profiles}"))
+            self.prepare("--join", host="second", **self.places)
+            self.assertEqual(self.settings("second")["COMPOSE_PROFILES"], kept)
 
     def test_every_variant_sets_the_compose_files(self):
         self.prepare()
@@ -415,9 +436,32 @@ class PrepareTest(unittest.TestCase):
             self.assertIn("has no line COMPOSE_FILE=, so it belongs to another program", refused.stderr)
         self.assertEqual([path.name for path in (self.folder / "first").iterdir()], ["env"])
 
-    def test_another_host_joins_with_the_printed_command(self):
+    def open_first(self):
+        """Lets other hosts reach the services of the first."""
         self.prepare()
-        output = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        with self.env().open("a") as env:
+            env.write(f"COMPOSE_FILE={FILE}:{CENTRAL}\nRETOUCH_PRIVATE_ADDRESS=10.0.0.5\n")
+
+    def invite(self, address="10.0.0.5"):
+        """Returns the lines of the printed command."""
+        printed = self.prepare("--invite", address)
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        # A shell does not remember a command that begins with a space.
+        self.assertEqual(printed.stdout[:2], " D")
+        return printed.stdout.strip().splitlines()
+
+    def test_a_host_that_others_cannot_reach_invites_none(self):
+        self.prepare()
+        for line, missing in (("", "central.yml"), (f"COMPOSE_FILE={FILE}:{CENTRAL}\n", "RETOUCH_PRIVATE_ADDRESS")):
+            with self.env().open("a") as env:
+                env.write(line)
+            refused = self.prepare("--invite", "10.0.0.5")
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn(missing, refused.stderr)
+
+    def test_another_host_joins_with_the_printed_command(self):
+        self.open_first()
+        output = self.invite()
         self.assertEqual(output[3], "deploy/compose/prepare --join && docker compose run --rm models && docker compose up -d worker")
         given = dict(text.rstrip(" \\").split("=", 1) for text in output[:3])
         joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
@@ -427,22 +471,23 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(self.secret("redis_url", "second"), f"redis://:{self.secret('redis_password')}@10.0.0.5:6379")
         settings = self.settings("second")
         self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
-        self.assertEqual(settings["COMPOSE_PROFILES"], "")
+        self.assertEqual(settings["COMPOSE_PROFILES"], "worker")
 
     def test_an_address_that_another_host_cannot_use_is_refused(self):
-        self.prepare()
+        self.open_first()
         for address in ("http://10.0.0.5", "10.0.0.5:8080", "gpu host", "localhost", "127.0.0.1", "[::1]"):
             refused = self.prepare("--invite", address)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""), address)
             self.assertIn(address, refused.stderr)
         for address in ("first.example.com", "[fd00::5]"):
-            self.assertIn(f"@{address}:6379", self.prepare("--invite", address).stdout)
+            self.assertIn(f"@{address}:6379", self.invite(address)[1])
 
     def test_joining_hosts_use_the_same_published_images(self):
         images = {"RETOUCH_IMAGE": "ghcr.io/owner/retouch", "RETOUCH_TAG": "1.2.3"}
         self.prepare(**images)
         self.assertLessEqual(images.items(), self.settings().items())
-        output = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        self.open_first()
+        output = self.invite()
         self.assertEqual(output[3:5], ["RETOUCH_IMAGE='ghcr.io/owner/retouch' \\", "RETOUCH_TAG='1.2.3' \\"])
         given = dict(text.rstrip(" \\").split("=", 1) for text in output[:5])
         joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
@@ -450,7 +495,7 @@ class PrepareTest(unittest.TestCase):
         self.assertLessEqual(images.items(), self.settings("second").items())
 
     def test_joining_hosts_use_the_same_database_and_bucket(self):
-        self.prepare()
+        self.open_first()
         address = self.secret("database_url").removesuffix("/retouch") + "/pictures?sslrootcert=/etc/ca.pem"
         file = self.folder / "first" / "secrets" / "database_url"
         file.unlink()
@@ -458,7 +503,7 @@ class PrepareTest(unittest.TestCase):
         bucket = {"S3_BUCKET": "retouch-restored", "S3_REGION": "eu-central-1"}
         with self.env().open("a") as env:
             env.writelines(f"{name}={text}\n" for name, text in bucket.items())
-        *given, command = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        *given, _ = self.invite()
         given = {name: text.strip("'") for name, text in (text.rstrip(" \\").split("=", 1) for text in given)}
         self.assertEqual(given["DATABASE_URL"], f"postgres://retouch:{self.secret('postgres_password')}@10.0.0.5:5432/pictures")
         joined = self.prepare("--join", host="second", **given)
@@ -476,7 +521,7 @@ class PrepareTest(unittest.TestCase):
     def test_joining_again_with_the_same_addresses_changes_nothing(self):
         self.prepare("--join", host="second", **self.places)
         env = self.env("second")
-        changed = env.read_text().replace("COMPOSE_PROFILES=", "COMPOSE_PROFILES=gpus-4")
+        changed = env.read_text().replace("COMPOSE_PROFILES=worker", "COMPOSE_PROFILES=gpus-4")
         env.write_text(changed)
         again = self.prepare("--join", host="second", **self.places)
         self.assertEqual((again.returncode, again.stdout, env.read_text()), (0, "", changed))
@@ -506,7 +551,6 @@ class PrepareTest(unittest.TestCase):
         self.prepare("--join", host="second", **self.places)
         settings = self.settings("second")
         services = config(settings["COMPOSE_FILE"].split(":"), settings["COMPOSE_PROFILES"].split(), settings)["services"]
-        self.assertEqual(services, config([FILE], [], settings)["services"])
         self.assertEqual(set(services), {"worker"})
         self.assertEqual(services["worker"]["environment"]["S3_ENDPOINT"], "http://10.0.0.5:7070")
 
