@@ -3,14 +3,10 @@
 import argparse
 import contextlib
 import functools
-import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 from common import wheels
 from common.config import CACHE, REPO, load
@@ -18,23 +14,15 @@ from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
-from . import bench, clients, compiled, contract, lint, proofs, scale
+from . import bench, browsers, clients, compiled, contract, lint, proofs, scale
 from .beside import Beside
 from .containers import compose, proven
+from .counting import Counts, by_position, by_unittest, by_word, counted, from_report, show
 from .reliability import campaign
 from .reliability.scenarios import SHORT
 
 REPORTS = CACHE / "test" / "reports"
 RUST_MODELS = ["u2netp", "isnet", "realesr-animevideov3-x4"]
-
-
-@dataclass
-class Counts:
-    passed: int = 0
-    failed: int = 0
-
-    def __add__(self, other):
-        return Counts(self.passed + other.passed, self.failed + other.failed)
 
 
 def main():
@@ -197,14 +185,14 @@ def test_contract():
 
 def test_e2e():
     """The page in real browsers against the whole stack, with separate ports and data."""
-    browsers = {"CHROMIUM": find_chromium(), "FIREFOX": find_firefox()}
+    found = {"CHROMIUM": browsers.chromium(), "FIREFOX": browsers.firefox()}
     report = REPORTS / "playwright.json"
     report.unlink(missing_ok=True)
     with Sandbox("e2e") as sandbox:
         url = f"http://127.0.0.1:{sandbox.settings.listen.rpartition(':')[2]}"
         environment = {
             **sandbox.environment,
-            **browsers,
+            **found,
             "RETOUCH_URL": url,
             "PLAYWRIGHT_JSON_OUTPUT_NAME": str(report),
             "CI": "1",
@@ -300,83 +288,3 @@ def redis_without_its_service():
     link.unlink(missing_ok=True)
     link.symlink_to("/usr/bin/redis-check-rdb")
     return str(link)
-
-
-def find_chromium():
-    # The shell draws no windows and tabs, which would take a third of the processor time.
-    names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
-    return find_browser(names, ["chromium-headless-shell", "fonts-dejavu-core"])
-
-
-def find_firefox():
-    firefox = find_browser(["firefox-esr", "firefox"], ["firefox-esr"])
-    answer = subprocess.run([firefox, "--version"], stdout=subprocess.PIPE, text=True)
-    # Older ones report no downloads, and their CSP blocks the driver.
-    advice = f"Run: sudo apt-get update && {prerequisites.apt_line(['firefox-esr'])}"
-    if problem := prerequisites.too_old("Firefox", answer.stdout, (153,), advice):
-        raise Problem(problem)
-    return firefox
-
-
-def find_browser(names, packages):
-    for _ in range(2):
-        for name in names:
-            if found := shutil.which(name):
-                return found
-        prerequisites.install_packages(packages, "The tests drive the page in real browsers")
-    raise Problem(f"{packages[0]} was installed, but is not on PATH.")
-
-
-def show(command, folder=".", env=None):
-    try:
-        return subprocess.run([str(part) for part in command], cwd=REPO / folder, env=env, stdin=subprocess.DEVNULL).returncode
-    except OSError as error:
-        raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
-
-
-def counted(command, pattern, count, folder=".", env=None):
-    """Shows the output of a test runner, and adds up the counts in it."""
-    counts = Counts()
-    with subprocess.Popen(
-        [str(part) for part in command],
-        cwd=REPO / folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        for text in process.stdout:
-            print(text, end="", flush=True)
-            for match in re.finditer(pattern, text):
-                counts += count(match)
-    return at_least_one_failure(counts, process.returncode)
-
-
-def by_position(match):
-    return Counts(int(match[1]), int(match[2]))
-
-
-def by_word(match):
-    return Counts(passed=int(match[2])) if match[1] == "pass" else Counts(failed=int(match[2]))
-
-
-def by_unittest(match):
-    # unittest prints how many tests ran, and how many of them failed.
-    if match[1]:
-        return Counts(passed=int(match[2]))
-    if match[3] in ("failures", "errors"):
-        return Counts(passed=-int(match[4]), failed=int(match[4]))
-    return Counts()
-
-
-def from_report(report, code, count):
-    if not report.exists():
-        return Counts(failed=1)
-    return at_least_one_failure(count(json.loads(report.read_text())), code)
-
-
-def at_least_one_failure(counts, code):
-    # A runner that crashes, or code that does not compile, prints no counts.
-    return counts + Counts(failed=1) if code and not counts.failed else counts

@@ -9,7 +9,7 @@ from unittest import mock
 
 from checks import test
 from checks.beside import Beside
-from checks.test import Counts
+from checks.counting import Counts
 from common.console import Problem
 
 
