@@ -24,10 +24,11 @@ TARGET = REPO / "target"
 PARTS = ("deps", "build", ".fingerprint")
 # Artifacts of our crates and of their tests.
 OWN = ("*retouch*", "it-*", "memory-*")
-# Cargo does not notice all changes of these, so one compiles all of our crates.
-UNNOTICED = (".cargo", ".sqlx", "clippy.toml", "migrations")
-# Clippy reads Cargo.toml, and tests compare the code with the documents.
-SOURCES = (*crates(), "Cargo.toml", "docs", *UNNOTICED)
+# If one of these changes, all of our crates are compiled: Cargo does not notice every change, and after some it gives the
+# artifacts other names, so that the old ones would stay forever.
+SHARED = (".cargo", ".sqlx", "Cargo.lock", "Cargo.toml", "clippy.toml", "migrations")
+# Tests compare the code with the documents.
+SOURCES = (*crates(), "docs", *SHARED)
 # Nine tenths of the bytes of dependencies.
 REPLACED = (".rlib", ".rmeta")
 
@@ -47,9 +48,9 @@ def restore():
 
 def reuse(kept, sources):
     before = json.loads(record_in(kept).read_text())
-    is_same_place = before["place"] == str(REPO)
-    copy(kept / "release", TARGET / "release", () if is_same_place else OWN)
-    if not is_same_place or unnoticed(before["sources"]) != unnoticed(sources):
+    is_usable = before["place"] == str(REPO) and shared(before["sources"]) == shared(sources)
+    copy(kept / "release", TARGET / "release", () if is_usable else OWN)
+    if not is_usable:
         return
     for name, (digest, _) in sources.items():
         known, seen = before["sources"].get(name, (None, None))
@@ -87,8 +88,8 @@ def digests():
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items() if path.is_file()}
 
 
-def unnoticed(sources):
-    return {name: state[0] for name, state in sources.items() if name.split("/")[0] in UNNOTICED}
+def shared(sources):
+    return {name: state[0] for name, state in sources.items() if name.split("/")[0] in SHARED}
 
 
 def copy(source, target, without=()):

@@ -28,7 +28,7 @@ class KeepsCompiled(unittest.TestCase):
         self.place = Path(place.name)
         self.kept = self.place / "kept"
         self.replace(mock.patch.dict(os.environ, RETOUCH_COMPILED=str(self.kept)))
-        self.replace(mock.patch.object(compiled, "SOURCES", ("core", *compiled.UNNOTICED)))
+        self.replace(mock.patch.object(compiled, "SOURCES", ("core", *compiled.SHARED)))
         self.sources = {"core/lib.rs": "first", "core/jobs.rs": "first", "migrations/1.sql": "first"}
 
     def replace(self, patch):
@@ -90,11 +90,13 @@ class KeepsCompiled(unittest.TestCase):
         self.sources["core/lib.rs"] = "third"
         self.assertGreater(self.times(self.clone())["core/jobs.rs"], first["core/jobs.rs"][1])
 
-    def test_a_change_that_cargo_would_not_notice_makes_all_files_new(self):
+    def test_a_change_that_all_crates_share_compiles_them_all(self):
         self.run_in()
         first = self.state
         self.sources["migrations/2.sql"] = "first"
-        self.assertTrue(all(time > first["core/lib.rs"][1] for time in self.times(self.clone()).values()))
+        clone = self.clone()
+        self.assertTrue(all(time > first["core/lib.rs"][1] for time in self.times(clone).values()))
+        self.assertEqual(self.files_in(clone / "target/release"), OF_DEPENDENCIES)
 
     def test_a_file_that_changes_during_the_run_is_new_in_the_next_one(self):
         clone = self.clone()
