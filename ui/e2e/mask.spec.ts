@@ -1,9 +1,18 @@
-import { button, drawWithMouse, exportedMask, positionOn, sendPointer, strokes, surface } from './drawing';
+import {
+  button,
+  drawWithMouse,
+  exportedMask,
+  positionOn,
+  prompt,
+  sendPointer,
+  strokes,
+  surface,
+} from './drawing';
 import { aPicture } from './photo';
 import { pictureOf } from './pixel';
 import { startSignedIn } from './sign-in';
 import { expect, test } from './test';
-import { openMagicFix } from './tool';
+import { expectResults, magicFix, openMagicFix } from './tool';
 
 test('strokes survive a reload, and can be undone, redone and cleared', { tag: '@firefox' }, async ({
   page,
@@ -124,12 +133,35 @@ test('zoom, move and the eraser work with the mouse and the keyboard', { tag: '@
   await expect(button(page, 'Fit')).toBeDisabled();
 });
 
-test('nothing that has the focus lies behind the Magic Fix button', { tag: '@firefox' }, async ({ page }) => {
+for (const [width, height] of [
+  [1280, 600],
+  [1366, 650],
+  [1440, 900],
+] as const) {
+  test(`picture, tools, prompt and button fit into ${width} × ${height}`, async ({ page }) => {
+    await startSignedIn(page);
+    await page.setViewportSize({ width, height });
+    await openMagicFix(page);
+    await drawWithMouse(page);
+    const picture = await surface(page).boundingBox();
+    const suggestion = await button(page, 'Remove this').boundingBox();
+    expect((picture?.y ?? 0) + (picture?.height ?? 0)).toBeLessThanOrEqual(suggestion?.y ?? 0);
+    await prompt(page).fill('remove the object');
+    for (const shown of [surface(page), button(page, 'Undo'), prompt(page), magicFix(page)])
+      await expect(shown).toBeInViewport({ ratio: 1 });
+    await magicFix(page).click();
+    await expect(page.getByRole('progressbar')).toBeInViewport({ ratio: 1 });
+    await expectResults(page, 1);
+    expect(await page.evaluate(() => window.scrollY)).toBe(0);
+  });
+}
+
+test('nothing that has the focus lies behind the prompt', { tag: '@firefox' }, async ({ page }) => {
   await startSignedIn(page);
   await page.setViewportSize({ width: 1280, height: 800 });
   await openMagicFix(page);
   await surface(page).focus();
-  for (const name of ['Zoom in', 'Import mask', 'Keyboard shortcuts', 'Prompt']) {
+  for (const name of ['Zoom in', 'Import mask', 'Keyboard shortcuts', 'Remove this']) {
     await page.keyboard.press('Tab');
     const reached = page.locator(':focus');
     await expect(reached).toHaveAccessibleName(name);

@@ -47,6 +47,17 @@ describe('refusals', () => {
     expect(within(editor).queryByText('Prompt is required')).toBeNull();
   });
 
+  test('a message disappears with its toast', async () => {
+    open(withImage());
+    await userEvent.click(await enabledRunButton());
+    await waitFor(() => expect(screen.getAllByText('Prompt is required')).toHaveLength(2));
+    await waitFor(() => expect(screen.getAllByText(/^You have to draw/)).toHaveLength(2));
+    await run();
+    // Those that are closing have no role. jsdom ends no animation.
+    const shown = () => screen.queryAllByRole('alert').map(({ textContent }) => textContent);
+    await waitFor(() => expect(shown()).toEqual([]));
+  });
+
   test('a prompt of more than 500 letters', async () => {
     const api = withImage();
     open(api);

@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { aConfig, aResult } from '@/testing/builders';
 import {
   draw,
@@ -34,6 +34,49 @@ describe('a run', () => {
     expect(api.calls).toContain('POST /api/magic-images/fix/image-1');
     expect(api.prompts).toEqual(['remove the object']);
     expect(await screen.findByRole('link', { name: 'credits 12' })).toBeVisible();
+  });
+
+  describe('in a window that does not show the results', () => {
+    const scrolled: Element[] = [];
+    beforeEach(() => {
+      scrolled.length = 0;
+      Element.prototype.scrollIntoView = function () {
+        scrolled.push(this);
+      };
+      vi.stubGlobal('matchMedia', () => ({ matches: true }));
+      vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(function (this: Element) {
+        return new DOMRect(0, this.matches('section') ? window.innerHeight : 0);
+      });
+    });
+    afterEach(() => {
+      // jsdom has none.
+      Reflect.deleteProperty(Element.prototype, 'scrollIntoView');
+    });
+
+    test('scrolls to them', async () => {
+      open(withImage());
+      await run();
+      await waitFor(() => expect(scrolled).toEqual([screen.getByRole('region', { name: 'Results' })]));
+    });
+
+    test('leaves the picture where it is while the user draws', async () => {
+      open(withImage());
+      await draw();
+      await userEvent.type(await field(), 'remove it');
+      fireEvent.keyDown(await field(), { key: 'Enter', ctrlKey: true });
+      (await surface()).focus();
+      await screen.findByRole('img', { name: 'Result 1' });
+      expect(scrolled).toEqual([]);
+    });
+  });
+
+  test('folds a long prompt', async () => {
+    const prompt = 'remove the object on the left, and whatever lies behind it on the table';
+    open(withImage({ fixed: [aResult({ prompt })] }));
+    const text = await screen.findByText(`“${prompt}”`);
+    expect(text.closest('details')).not.toHaveAttribute('open');
+    await userEvent.click(text);
+    expect(text.closest('details')).toHaveAttribute('open');
   });
 
   test('shows its price', async () => {

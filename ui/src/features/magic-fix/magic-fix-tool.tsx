@@ -24,15 +24,13 @@ import { notifyError } from '@/lib/notify';
 import { t } from '@/lib/translate';
 import { ExactSwitch } from './exact-switch';
 import { FixNote } from './fix-note';
-import { PromptField } from './prompt-field';
+import { PromptField, PromptHint } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
 import { useProblems } from './use-problems';
 import { usePromptMeaning } from './use-prompt-meaning';
 import { useSeries } from './use-series';
 import { urlsOf, useStage } from './use-stage';
-
-const NARROW = '(width < 64rem)';
 
 /** Magic Fix on an image, and on the result of each fix. */
 export function MagicFixTool({ image }: { image: Image }) {
@@ -61,7 +59,7 @@ function Editor({ image }: { image: Image }) {
       // Undo may have moved to another picture in the meantime.
       if (request.picture !== picture.key) return;
       stage.showImage(imageId);
-      scrollToResults(results.current, NARROW);
+      scrollToResults(results.current);
     },
     // A phone shows the results by then, and the mask's own notice is far above.
     onRefused: ({ field, detail }) => (field === 'prompt' ? focusPrompt() : notifyError(detail)),
@@ -113,7 +111,10 @@ function Editor({ image }: { image: Image }) {
 
   return (
     <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
-      <section aria-labelledby="original" className="grid min-w-0 grid-cols-1 content-start gap-4">
+      <section
+        aria-labelledby="original"
+        className="grid min-w-0 grid-cols-1 content-start gap-4 bar:low:gap-2"
+      >
         <h2 id="original" className="text-lg font-semibold">
           {stage.isFixed ? t('Fixed so far') : t('Original')}
         </h2>
@@ -139,46 +140,48 @@ function Editor({ image }: { image: Image }) {
         <p aria-live="polite" className="sr-only">
           {stage.announcement}
         </p>
-        <MadeFromLink image={image} />
-        <PromptField
-          ref={promptField}
-          prompt={prompt}
-          problem={problems.of('prompt') ?? meaning?.problem ?? null}
-          onPrompt={(next) => {
-            draft.setPrompt(next);
-            problems.clear('prompt');
-          }}
-          onSubmit={start}
-        />
-        <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
         {/* Stays visible while the user draws, with the reason why a run does not start. */}
-        <div
-          data-bottom-bar
-          className="grid gap-4 lg:tall:sticky lg:tall:bottom-0 lg:tall:z-10 lg:tall:border-t lg:tall:border-line lg:tall:bg-canvas lg:tall:py-3"
-        >
-          <div className="grid gap-1.5">
-            <Button size="lg" disabled={isBlocked} isBusy={isBusy} onClick={start}>
-              <Icon name="magic" />
-              {isSelecting ? t('Selecting…') : t('Magic Fix')}
-            </Button>
-            <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
-          </div>
+        <div className="grid gap-3 bar:sticky bar:bottom-0 bar:z-10 bar:border-t bar:border-line bar:bg-canvas bar:py-2">
+          <PromptField
+            ref={promptField}
+            prompt={prompt}
+            problem={problems.of('prompt') ?? meaning?.problem ?? null}
+            onPrompt={(next) => {
+              draft.setPrompt(next);
+              problems.clear('prompt');
+            }}
+            onSubmit={start}
+          >
+            <div className="grid content-start gap-1.5 bar:w-48">
+              <Button size="lg" disabled={isBlocked} isBusy={isBusy} onClick={start}>
+                <Icon name="magic" />
+                {isSelecting ? t('Selecting…') : t('Magic Fix')}
+              </Button>
+              <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
+            </div>
+          </PromptField>
           {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
           <RunProblemNotice problem={run.problem} />
         </div>
+        <PromptHint />
+        <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
+        <MadeFromLink image={image} />
         <OtherJobs jobs={run.otherJobs} />
       </section>
-      <ResultsSide
-        ref={results}
-        tool={magicFix}
-        image={image}
-        run={run}
-        selectedId={selectedId}
-        onSelect={setSelectedId}
-        describe={(result) => <FixNote result={result} />}
-        onContinue={stage.showResult}
-        editedId={stage.shown?.imageId ?? null}
-      />
+      {/* In sight beside whatever part of the editor is. */}
+      <div className="min-w-0 lg:sticky lg:top-20 lg:self-start lg:[--picture-height:max(11rem,min(60dvh,100dvh-28rem))] lg:has-[[data-strip]>:nth-child(2)]:[--picture-height:max(11rem,min(60dvh,100dvh-34rem))] bar:low:[&_h2]:mb-2">
+        <ResultsSide
+          ref={results}
+          tool={magicFix}
+          image={image}
+          run={run}
+          selectedId={selectedId}
+          onSelect={setSelectedId}
+          describe={(result) => <FixNote result={result} />}
+          onContinue={stage.showResult}
+          editedId={stage.shown?.imageId ?? null}
+        />
+      </div>
     </div>
   );
 }

@@ -16,10 +16,12 @@ type PromptFieldProps = {
   problem: string | null;
   onPrompt: (prompt: string) => void;
   onSubmit: () => void;
+  /** The button that starts the run, beside the field where there is room. */
+  children: ReactNode;
 };
 
-/** The prompt for the marked area, with suggestions. */
-export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: PromptFieldProps) {
+/** The prompt for the marked area, with suggestions above it and the button that sends it. */
+export function PromptField({ ref, prompt, problem, onPrompt, onSubmit, children }: PromptFieldProps) {
   const { magicFix, limits } = useConfig();
   const field = useRef<HTMLTextAreaElement>(null);
   const maxLetters = limits.maxPromptLength;
@@ -38,42 +40,76 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
   }
 
   return (
-    <div className="grid gap-2">
-      <div className="flex items-baseline justify-between gap-4">
+    <div className="grid grid-cols-1 gap-x-3 gap-y-2 bar:grid-cols-[1fr_auto] bar:gap-y-1.5">
+      <div className="col-span-full flex flex-wrap items-center gap-x-3 gap-y-2">
         <label htmlFor="prompt" className="font-semibold">
           {t('Prompt')}
         </label>
+        <ul aria-label={t('Suggestions')} className="flex flex-wrap gap-x-2 gap-y-1.5">
+          {suggestions(magicFix).map((suggestion) => (
+            <li key={suggestion}>
+              <button
+                type="button"
+                onClick={() => replace(suggestion)}
+                className="min-h-9 thumb:min-h-11 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
+              >
+                {suggestion}
+              </button>
+            </li>
+          ))}
+        </ul>
         {letters >= maxLetters * SHOW_COUNT_FROM && (
           <span
-            className={classNames('text-xs tabular-nums', letters > maxLetters ? 'text-danger' : 'text-soft')}
+            className={classNames(
+              'ml-auto text-xs tabular-nums',
+              letters > maxLetters ? 'text-danger' : 'text-soft',
+            )}
           >
             {t('{letters} of {maxLetters}', { letters, maxLetters })}
           </span>
         )}
       </div>
-      <textarea
-        ref={field}
-        id="prompt"
-        name="prompt"
-        dir="auto"
-        rows={2}
-        value={prompt}
-        placeholder={t('What should happen there?')}
-        aria-required
-        aria-invalid={problem !== null}
-        aria-describedby={problem ? 'prompt-problem prompt-hint' : 'prompt-hint'}
-        onChange={(event) => onPrompt(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-          event.preventDefault();
-          onSubmit();
-        }}
-        className={classNames(
-          'w-full resize-y rounded-md border bg-surface px-3 py-2.5 placeholder:text-soft',
-          problem ? 'border-danger' : 'border-control',
-        )}
-      />
-      {problem && <FieldProblem id="prompt-problem">{withQuotes(problem)}</FieldProblem>}
+      <div className="grid min-w-0 content-start gap-1.5">
+        {/* The invisible copy of the text makes the field as tall as the text, in every browser. */}
+        <div
+          data-text={prompt}
+          className="grid grid-cols-1 [--most:max(4.5rem,min(12rem,25dvh))] bar:low:[--most:6rem] *:col-start-1 *:row-start-1 after:invisible after:col-start-1 after:row-start-1 after:max-h-(--most) after:overflow-hidden after:px-3 after:py-2.5 after:wrap-anywhere after:whitespace-pre-wrap after:content-[attr(data-text)_'\a0']"
+        >
+          <textarea
+            ref={field}
+            id="prompt"
+            name="prompt"
+            dir="auto"
+            rows={2}
+            value={prompt}
+            placeholder={t('What should happen there?')}
+            aria-required
+            aria-invalid={problem !== null}
+            aria-describedby={problem ? 'prompt-problem prompt-hint' : 'prompt-hint'}
+            onChange={(event) => onPrompt(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+              event.preventDefault();
+              onSubmit();
+            }}
+            className={classNames(
+              'size-full min-h-18 max-h-(--most) resize-none rounded-md border bg-surface px-3 py-2.5 wrap-anywhere placeholder:text-soft',
+              problem ? 'border-danger' : 'border-control',
+            )}
+          />
+        </div>
+        {problem && <FieldProblem id="prompt-problem">{withQuotes(problem)}</FieldProblem>}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** What prompts can ask for on this installation. */
+export function PromptHint() {
+  const { magicFix } = useConfig();
+  return (
+    <div className="grid gap-1">
       <p id="prompt-hint" className="text-sm text-soft">
         {possibilities(magicFix)}
       </p>
@@ -82,19 +118,6 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
           <p className="mt-1">{magicFix.vocabulary.join(', ')}</p>
         </Disclosure>
       )}
-      <ul aria-label={t('Suggestions')} className="flex flex-wrap gap-2">
-        {suggestions(magicFix).map((suggestion) => (
-          <li key={suggestion}>
-            <button
-              type="button"
-              onClick={() => replace(suggestion)}
-              className="min-h-9 thumb:min-h-11 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
-            >
-              {suggestion}
-            </button>
-          </li>
-        ))}
-      </ul>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { notifyError } from '@/lib/notify';
+import { closeToast, notifyError } from '@/lib/notify';
 import type { useFixRun } from './use-fix-run';
 
 /** Why the prompt and the mask cannot be used. */
@@ -14,8 +14,17 @@ export function useProblems(
 ) {
   const [problems, setProblems] = useState(noProblems);
 
+  const of = (field: keyof Problems) => problems[field] ?? (refusal?.field === field ? refusal.detail : null);
+
+  /** Forgets a problem, here and in its toast. */
+  function forget(field: keyof Problems) {
+    const problem = of(field);
+    if (problem) void closeToast(problem);
+    setProblems((old) => ({ ...old, [field]: null }));
+  }
+
   return {
-    of: (field: keyof Problems) => problems[field] ?? (refusal?.field === field ? refusal.detail : null),
+    of,
     /** Tells the user why the run does not start. */
     show: (found: Problems) => {
       setProblems(found);
@@ -24,9 +33,12 @@ export function useProblems(
     },
     /** After a change of the field. */
     clear: (field: keyof Problems) => {
-      setProblems((old) => ({ ...old, [field]: null }));
+      forget(field);
       clearRefusal();
     },
-    clearAll: () => setProblems(noProblems),
+    clearAll: () => {
+      forget('prompt');
+      forget('mask');
+    },
   };
 }

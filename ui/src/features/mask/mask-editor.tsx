@@ -93,9 +93,10 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
   }
 
   return (
-    <div ref={editor} className="group/editor grid grid-cols-1 gap-2">
-      {/* Both above the button that stays in sight, however many rows the tools take. */}
-      <div className="flex flex-col gap-2 lg:tall:max-h-[calc(100dvh-21.25rem)]">
+    // A focused element must not lie behind the prompt. As a scroll padding of the page, it would move the prompt itself.
+    <div ref={editor} className="group/editor grid grid-cols-1 gap-2 bar:**:scroll-mb-40">
+      {/* Above the prompt that stays in sight, however many rows the tools take. */}
+      <div className="flex flex-col gap-2 bar:max-h-[calc(100dvh-25.625rem)] bar:low:max-h-[max(18.5rem,100dvh-23.5rem)]">
         <MaskToolbar
           canUndo={done.length > 0 || selection.isSelecting || runs.undo !== null}
           canRedo={undone.length > 0 || runs.redo !== null}
@@ -109,7 +110,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
         />
         <div
           ref={pictures}
-          className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken"
+          className="relative max-h-[min(56dvh,42rem)] min-h-60 w-full rounded-lg border border-line bg-sunken bar:max-h-168 bar:min-h-40"
           style={{ aspectRatio: `${image.x} / ${image.y}` }}
         >
           <MaskSurface

@@ -63,11 +63,13 @@ export function ResultsSide({ ref, run, ...shown }: ResultsSideProps) {
   );
 }
 
-/** Scrolls to `element` on narrow screens, where the results are below the fold. */
-export function scrollToResults(element: HTMLElement | null, narrow = '(width < 48rem)') {
-  if (!window.matchMedia?.(narrow).matches) return;
+/** Scrolls to the results unless they are in sight, or the user draws: the picture must not move under the pointer. */
+export function scrollToResults(section: HTMLElement | null) {
+  const { top = 0 } = section?.getBoundingClientRect() ?? {};
+  const isInSight = top >= 0 && top < window.innerHeight / 2;
+  if (isInSight || document.activeElement?.matches('[role=application]')) return;
   const isReduced = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
-  element?.scrollIntoView({ behavior: isReduced ? 'instant' : 'smooth' });
+  section?.scrollIntoView({ behavior: isReduced ? 'instant' : 'smooth' });
 }
 
 /** Selects the newest of the added results, unless people enlarge, compare, or touch up another one in `section`. */
