@@ -129,6 +129,82 @@ describe('click to select', () => {
     expect(api.selections).toEqual([{ positive: [{ x: 600, y: 400 }], negative: [] }]);
   });
 
+  /** Lets the test answer each request, in any order. */
+  function holdAnswers(api: MockApi) {
+    const answers: (() => void)[] = [];
+    server.use(
+      http.post('*/api/images/:id/select', async ({ request }) => {
+        api.selections.push(await request.json());
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return new HttpResponse(new Blob(), { headers: { 'Content-Type': 'image/png' } });
+      }),
+    );
+    return answers;
+  }
+
+  test('fast clicks show each answer as it comes, as one selection', async () => {
+    const api = await ready();
+    const answers = holdAnswers(api);
+    await tool();
+    for (const [index, x] of [100, 150, 200].entries()) {
+      await clickAt(x, 50);
+      await waitFor(() => expect(answers).toHaveLength(index + 1));
+    }
+    expect(api.selections[2]).toMatchObject({ positive: [{ x: 200 }, { x: 300 }, { x: 400 }] });
+    const done = () => useMaskStore.getState().drafts['image-1']?.done;
+    answers[0]?.();
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    expect(screen.getByRole('status')).toHaveTextContent('Selecting…');
+    // The last one contains the second, which is no longer awaited.
+    answers[2]?.();
+    await waitFor(() => expect(screen.getByRole('status')).toBeEmptyDOMElement());
+    expect(done()).toMatchObject([{ clicks: { positive: [{ x: 200 }] } }, { refines: true }]);
+    expect((await mask()).textContent).toBe('area');
+  });
+
+  test('a box and a click that takes away replace no selection on its way', async () => {
+    const api = await ready();
+    const answers = holdAnswers(api);
+    await tool();
+    await clickAt(100, 50);
+    await dragBox();
+    await dragBox({ altKey: true });
+    await clickAt(150, 50, { altKey: true });
+    await waitFor(() => expect(answers).toHaveLength(4));
+    const answered = () => useMaskStore.getState().selections.filter(({ spans }) => spans);
+    for (const index of [3, 2, 1]) {
+      answers[index]?.();
+      // Of several imports at the same time, Vitest mocks only the first.
+      await waitFor(() => expect(answered()).toHaveLength(4 - index));
+      expect((await mask()).textContent).toBe('');
+    }
+    answers[0]?.();
+    await waitFor(async () => expect((await mask()).textContent).toBe('area area erased area erased area'));
+  });
+
+  test('undo gives up only the last of several selections on their way', async () => {
+    const api = await ready();
+    const answers = holdAnswers(api);
+    await tool();
+    await clickAt(100, 50);
+    await dragBox();
+    await waitFor(() => expect(answers).toHaveLength(2));
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    answers[0]?.();
+    await waitFor(() => expect(screen.getByRole('status')).toBeEmptyDOMElement());
+    expect(useMaskStore.getState().drafts['image-1']?.done).toMatchObject([{ clicks: { positive: [{}] } }]);
+  });
+
+  test('a double click is one click', async () => {
+    const api = await ready();
+    await tool();
+    await clickAt(100, 50);
+    await clickAt(100, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    await clickAt(100, 50);
+    expect(api.selections).toEqual([{ positive: [{ x: 200, y: 100 }], negative: [] }]);
+  });
+
   test('a click before the answer of the last one contains it, and only the last answer counts', async () => {
     const api = await ready();
     let sent = 0;

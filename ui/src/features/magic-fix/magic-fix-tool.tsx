@@ -47,7 +47,7 @@ function Editor({ image }: { image: Image }) {
   const draft = useMemo(() => draftActions(picture.key), [picture.key]);
   const { done, prompt, isExact: chosenExact } = useDraft(picture.key);
   const shapes = useMemo(() => shapesOf(done), [done]);
-  const isSelecting = useMaskStore(({ selection }) => selection !== null);
+  const isSelecting = useMaskStore(({ selections }) => selections.length > 0);
   const [isPreparing, setPreparing] = useState(false);
   const results = useRef<HTMLElement>(null);
   const promptField = useRef<{ focus: () => void }>(null);

@@ -25,15 +25,23 @@ type Draft = History & {
 export type PlaceOfResult = { imageId: string; resultId: string };
 
 /** A pending selection: its clicks, and how it will change the mask. */
-export type Selection = { clicks: Clicks; erases?: boolean; refines?: boolean; request: AbortController };
+export type Selection = {
+  clicks: Clicks;
+  erases: boolean;
+  /** The earlier selections that it replaces, because its clicks contain theirs. */
+  contains: Clicks[];
+  request: AbortController;
+  /** The answer, which an earlier selection still holds up; null if it failed. */
+  spans?: number[] | null;
+};
 
 type MaskStore = {
   brushSize: BrushSize;
   brush: Brush;
   /** A click of the select tool takes away instead of adding. */
   takesAway: boolean;
-  /** What the shown picture's mask still waits for. */
-  selection: Selection | null;
+  /** What the shown picture's mask still waits for, in the order of the clicks. */
+  selections: Selection[];
   /** By picture, which is an image or a result; the most recently changed last. */
   drafts: Record<string, Draft>;
 };
@@ -48,7 +56,7 @@ const emptyStore: MaskStore = {
   brushSize: 20,
   brush: 'paint',
   takesAway: false,
-  selection: null,
+  selections: [],
   drafts: {},
 };
 

@@ -12,91 +12,111 @@ import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
 import { type Selection, useMaskStore } from './mask-store';
 import { selectArea } from './select-area';
 
-type Step = Omit<Selection, 'request'>;
-
 /** The API answers within 10 seconds. A run waits for the selection, so a dead connection must not block it. */
 const MAX_ANSWER_MS = 30_000;
+const noClicks: Clicks = { positive: [], negative: [] };
 
 /** Selects the clicked object and marks it. */
 export function useSelect(image: EditedPicture, control: ViewControl, mark: (area: Area) => void) {
-  const pending = useMaskStore(({ selection }) => selection);
+  const selections = useMaskStore(({ selections }) => selections);
 
   // Leaving the picture ends the wait.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each picture.
-  useEffect(() => () => void cancel(), [image.key]);
+  useEffect(() => () => void giveUp(pending()), [image.key]);
 
-  async function send(step: Step) {
-    // It contains the clicks of the request before.
-    cancel();
-    const own: Selection = { ...step, request: new AbortController() };
+  async function send(clicks: Clicks, { erases = false, contains = [] as Clicks[] } = {}) {
+    const own: Selection = { clicks, erases, contains, request: new AbortController() };
     const limit = setTimeout(() => own.request.abort(), MAX_ANSWER_MS);
-    setLatest(own);
+    setPending([...pending(), own]);
     try {
-      const { spans } = await selectArea(image, step.clicks, own.request.signal);
-      if (latest() === own) mark(areaOf(step, spans));
+      const { spans } = await selectArea(image, clicks, own.request.signal);
+      settle(own, spans);
     } catch (error) {
-      if (latest() === own) notifyError(reasonOf(error));
+      if (pending().includes(own)) notifyError(reasonOf(error));
+      settle(own, null);
     } finally {
       clearTimeout(limit);
-      if (latest() === own) setLatest(null);
     }
   }
 
-  /** Clicks of the selection that is on its way or was made last; null if the next click starts a new one. */
-  function current(): Step | null {
-    const onItsWay = latest();
-    if (onItsWay) return onItsWay.erases ? null : onItsWay;
+  /** Marks what is selected in the order of the clicks; null is a selection that failed. */
+  function settle(own: Selection, spans: number[] | null) {
+    // It may have been given up, or a later one that contains it was faster.
+    if (!pending().includes(own)) return;
+    if (spans) giveUp(pending().filter(({ clicks }) => own.contains.includes(clicks)));
+    const waiting = pending().map((one) => (one === own ? { ...own, spans } : one));
+    for (let first = waiting[0]; first?.spans !== undefined; first = waiting[0]) {
+      waiting.shift();
+      if (first.spans) mark(areaOf(first, first.spans));
+    }
+    setPending(waiting);
+  }
+
+  /** The selection that the next click continues: the last one on its way or, if there is none, the last one made. */
+  function current(): Pick<Selection, 'clicks' | 'contains'> | null {
+    const last = pending().at(-1);
+    if (last) return last.erases ? null : last;
     const clicks = shownClicks(image.key);
-    return clicks && { clicks, refines: true };
+    return clicks && { clicks, contains: [] };
   }
 
   function pick(picked: Picked) {
     const takesAway = picked.takesAway !== useMaskStore.getState().takesAway;
     if ('box' in picked) {
       const box = boxIn(image, control, picked.box);
-      if (box) send({ clicks: { positive: [], negative: [], box }, erases: takesAway });
+      if (box) send({ positive: [], negative: [], box }, { erases: takesAway });
       return;
     }
     const at = pointIn(image, control, picked.at);
     if (!at) return;
-    const step = current();
-    const { positive, negative, ...rest } = step?.clicks ?? { positive: [], negative: [] };
-    if (!takesAway) {
-      send({ ...step, clicks: { ...rest, positive: [...positive, at], negative } });
-    } else if (step) {
-      send({ ...step, clicks: { ...rest, positive, negative: [...negative, at] } });
-    } else {
-      // There is no selection to correct: removes the area from the marks of the brush or an earlier selection.
-      send({ clicks: { positive: [at], negative: [] }, erases: true });
-    }
+    const last = current();
+    // There is no selection to correct: removes the area from the marks of the brush or an earlier selection.
+    const erases = takesAway && !last;
+    const { positive, negative, ...rest } = (erases ? pending().at(-1) : last)?.clicks ?? noClicks;
+    // A double click is one click.
+    if ((takesAway && !erases ? negative : positive).some(({ x, y }) => x === at.x && y === at.y)) return;
+    if (erases) return send({ positive: [at], negative: [] }, { erases });
+    const clicks = takesAway
+      ? { ...rest, positive, negative: [...negative, at] }
+      : { ...rest, positive: [...positive, at], negative };
+    send(clicks, { contains: last ? [...last.contains, last.clicks] : [] });
   }
 
-  function areaOf({ clicks, erases, refines }: Step, spans: number[]): Area {
+  function areaOf({ clicks, erases, contains }: Selection, spans: number[]): Area {
     // A stroke or an undo may have come in between.
-    const canRefine = refines && shownClicks(image.key) !== null;
-    return { kind: 'area', spans, clicks, ...(erases && { erases }), ...(canRefine && { refines }) };
+    const shown = shownClicks(image.key);
+    const refines = shown !== null && contains.includes(shown);
+    return { kind: 'area', spans, clicks, ...(erases && { erases }), ...(refines && { refines }) };
   }
 
   return {
     pick,
-    selectSubject: () => send({ clicks: { positive: [], negative: [], subject: true } }),
-    /** Gives up the selection on its way. Returns false if there is none. */
-    cancel,
-    pending: pending?.clicks ?? null,
-    isSelecting: pending !== null,
+    selectSubject: () => send({ positive: [], negative: [], subject: true }),
+    /** Gives up the last selection on its way. Returns false if there is none. */
+    cancel: () => giveUp(pending().slice(-1)),
+    pending: selections.length > 0 ? allClicks(selections) : null,
+    isSelecting: selections.length > 0,
   };
 }
 
 /** The gestures are created once: a click must see the one before it. */
-const latest = () => useMaskStore.getState().selection;
-const setLatest = (selection: Selection | null) => useMaskStore.setState({ selection });
+const pending = () => useMaskStore.getState().selections;
+const setPending = (selections: Selection[]) => useMaskStore.setState({ selections });
 
-function cancel(): boolean {
-  const onItsWay = latest();
-  if (!onItsWay) return false;
-  onItsWay.request.abort();
-  setLatest(null);
-  return true;
+function giveUp(given: Selection[]): boolean {
+  for (const { request } of given) request.abort();
+  setPending(pending().filter((one) => !given.includes(one)));
+  return given.length > 0;
+}
+
+/** The points of all selections on their way, each once. */
+function allClicks(selections: Selection[]): Clicks {
+  const contained = selections.flatMap(({ contains }) => contains);
+  const latest = selections.map(({ clicks }) => clicks).filter((clicks) => !contained.includes(clicks));
+  return {
+    positive: latest.flatMap(({ positive }) => positive),
+    negative: latest.flatMap(({ negative }) => negative),
+  };
 }
 
 /** The clicks of the last mark, unless a run was started with it. */
