@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--keep", type=int, metavar="N", help="afterwards, delete all backups except the newest N, with their objects")
     parser.add_argument("--prune", action="store_true", help="only delete what --keep says, without a new backup: for a full disk")
     parser.add_argument("--metrics", type=Path, metavar="FILE", help="write the time of the backup for the textfile collector of node_exporter")
+    parser.add_argument("--allow-missing", action="store_true", help="exit with 0 even if the bucket lacked objects, which is still reported")
     options = parser.parse_args()
     if options.keep is not None and options.keep < 1:
         raise Problem("--keep must be at least 1.")
@@ -80,7 +81,7 @@ def main():
         warn(f"The bucket lacks {len(missing)} objects that the database names: {some}")
         held = len(missing & objects_of(made).keys())
         warn(f"{made} has everything else; {held} of the missing objects are in a backup. docs/runbooks/objects-missing.md says what to do.")
-        return 1
+        return 0 if options.allow_missing else 1
     return 0
 
 
@@ -91,7 +92,7 @@ def database_of(settings):
 @contextmanager
 def alone_in(folder):
     """Keeps other backups out of a folder: they would delete the objects that this one has copied but not named yet."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # A file, because NFS does not lock folders.
     with open(folder / "lock", "w") as lock:
         try:

@@ -398,6 +398,9 @@ class BackupTest(unittest.TestCase):
             self.assertEqual(self.run_backup(2, "--metrics", str(metrics)), 1)
         self.assertIn("retouch_backup_missing_objects 1\n", metrics.read_text())
         self.assertIn("retouch_backup_finished_seconds", metrics.read_text())
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(self.run_backup(3, "--allow-missing"), 0)
+        self.assertIn("The bucket lacks 1 objects", errors.getvalue())
 
     def test_objects_that_the_bucket_loses_after_a_backup_are_reported(self):
         self.back_up(1)
@@ -502,6 +505,11 @@ class BackupTest(unittest.TestCase):
         self.assertEqual(errors.getvalue().count("was damaged"), 1)
         self.assertEqual(damaged.read_bytes(), b"picture 1")
         restore.check(first)
+
+    def test_only_the_owner_can_read_the_folder_that_the_first_backup_makes(self):
+        folder = self.folder / "backups"
+        self.assertEqual(self.run_backup(1, folder=folder), 0)
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
 
     def test_a_second_backup_refuses_while_one_is_running(self):
         def begin_another():
