@@ -24,7 +24,7 @@ VERSIONS = ("1.30", "1.37")
 SECRET = "retouch"
 # All keys of the secret, see deploy/kubernetes/README.md.
 SECRET_KEYS = {
-    *("database_url", "redis_url", "s3_access_key_id", "s3_secret_access_key", "url_secret"),
+    *("database_url", "keda_database_url", "redis_url", "s3_access_key_id", "s3_secret_access_key", "url_secret"),
     *("credentials_chain", "credentials_key", "stripe_secret_key", "stripe_webhook_secret"),
 }
 # DRAIN_TIMEOUT, TASKS_GRACE and FLUSH_TIMEOUT of the API, in seconds.
