@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import tempfile
-from multiprocessing import connection
 
 from common.console import Problem
 
@@ -12,24 +11,18 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Beside:
-    # They take turns: two that install the same tools at once would disturb each other.
-    last = None
-
     def __init__(self, work, niceness=0):
         self.output = tempfile.TemporaryFile()
         self.answers, answers = FORK.Pipe(duplex=False)
-        self.process = FORK.Process(target=self.run, args=(work, niceness, Beside.last, answers), daemon=True)
+        self.process = FORK.Process(target=self.run, args=(work, niceness, answers), daemon=True)
         self.process.start()
         # Now only the process has it, so if that dies, `recv` ends.
         answers.close()
-        Beside.last = self.process
 
-    def run(self, work, niceness, before, answers):
+    def run(self, work, niceness, answers):
         for stream in (1, 2):
             os.dup2(self.output.fileno(), stream)
         os.nice(niceness)
-        if before:
-            connection.wait([before.sentinel])
         try:
             answers.send(work())
         except Problem as problem:

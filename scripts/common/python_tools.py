@@ -1,35 +1,25 @@
 """Downloads Python packages, and installs them into separate folders, pinned by checksum. The running Python stays unchanged."""
 
 import hashlib
-import shutil
 import sys
-import tempfile
-from pathlib import Path
 
+from . import made_once
 from .config import CACHE
 from .console import run_logged, step
 
 
 def install(requirements, name, label):
-    """Returns the folder with the packages of a requirements file; installs them first if it is missing.
+    """Returns the folder with the packages of a requirements file; installs them first if it is missing. `label` describes them in messages."""
 
-    The folder appears atomically. `label` describes the packages in messages.
-    """
-    version = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    folder = CACHE / "wheels" / f"{name}-{version}"
-    if folder.exists():
-        return folder
-    with step(f"Installing {label}"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="install-") as temporary:
-            target = Path(temporary) / "packages"
-            command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--require-hashes", "--no-deps"]
-            command += ["--no-compile", "--disable-pip-version-check", "--target", str(target)]
-            command += ["--requirement", str(requirements)]
+    def make(folder):
+        command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--require-hashes", "--no-deps"]
+        command += ["--no-compile", "--disable-pip-version-check", "--target", str(folder)]
+        command += ["--requirement", str(requirements)]
+        with step(f"Installing {label}"):
             run_logged(command, str(CACHE / "logs" / f"install-{name}.log"), f"Installing {label}")
-            shutil.rmtree(folder, ignore_errors=True)
-            target.rename(folder)
-    return folder
+
+    version = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    return made_once.folder(f"{name}-{version}", make)
 
 
 def download_command(name, version, checksums, folder, *options):

