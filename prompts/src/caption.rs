@@ -82,18 +82,21 @@ fn new_thing(words: &[&str], lower: &[String]) -> String {
 /// Returns a line without the number in front of it: "1. add a hat".
 fn without_number(line: &str) -> &str {
     let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")).unwrap_or(line)
+    let rest = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
+    rest.filter(|rest| !words_of(rest).is_empty()).unwrap_or(line)
 }
 
 /// Drops the courtesies at the end: "add a hat please, thank you!"
 fn drop_thanks(clauses: &mut Vec<Vec<&str>>) {
     let is_one_of = |word: &str, list: &[&str]| list.contains(&word.to_lowercase().as_str());
-    while clauses.len() > 1
-        && clauses.last().is_some_and(|last| {
-            last.iter()
-                .all(|word| is_one_of(word, &["thanks", "thank", "you", "please", "pls", "plz"]))
-        })
-    {
+    let is_thanks = |clause: &[&str]| {
+        clause
+            .iter()
+            .all(|word| is_one_of(word, &["thanks", "thank", "you", "please", "pls", "plz"]))
+    };
+    while clauses.split_last().is_some_and(|(last, others)| {
+        is_thanks(last) && others.iter().any(|clause| !clause.is_empty())
+    }) {
         clauses.pop();
     }
     if let Some(last) = clauses.last_mut() {

@@ -230,30 +230,43 @@ mod tests {
         let pieces = [
             "remove the man",
             "add a hat",
+            "put a vase instead of the cup",
+            "replace the cup with",
+            "make it into",
+            "change the sky to blue",
+            "enhance the sky with clouds",
             "please",
             "thanks",
             "also",
             "and",
             "then",
+            "instead of",
+            "but keep",
+            "make sure not to",
+            "without changing the dog",
+            "to show a",
             "it is a logo",
             "could you",
-            "hi",
-            "change the sky to blue",
             "upgrade",
             "use",
+            "with",
+            "for the",
+            "1. ",
+            "\"",
+            "\n",
             ",",
             ". ",
             "! ",
         ];
-        let of_four = |mut number: usize| {
-            let next = |_| {
+        let of_three = |mut number: usize| {
+            let next = |()| {
                 let piece = pieces[number % pieces.len()];
                 number /= pieces.len();
                 piece
             };
-            [(); 4].map(next).join(" ")
+            [(); 3].map(next).join(" ")
         };
-        for text in (0..pieces.len().pow(4)).map(of_four) {
+        for text in (0..pieces.len().pow(3)).map(of_three) {
             if let Ok(prompt) = Prompt::parse(&text) {
                 let is_empty = text::words_of(&text).is_empty();
                 assert_eq!(prompt.caption().is_empty(), is_empty, "{text}");
