@@ -14,6 +14,7 @@ use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 use retouch_core::{ImageId, JobId};
 use retouch_standins::redis_server::{RedisServer, programs};
 use retouch_standins::testing::eventually;
+use tokio::io::AsyncReadExt;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -259,6 +260,24 @@ async fn events_arrive_again_after_the_connection_fell_silent() {
     }
     while events.try_recv().is_ok() {}
     listening.abort();
+}
+
+#[tokio::test]
+async fn rediss_urls_begin_with_a_tls_handshake() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("rediss://:secret@{}", listener.local_addr().unwrap());
+    let config = RedisConfig { redis_url: url.into(), redis_prefix: "tls".into() };
+    let queue = Queue::new(&config).unwrap();
+    let greeting = async {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        // The type of the record, and the version.
+        let mut record = [0; 2];
+        connection.read_exact(&mut record).await.unwrap();
+        record
+    };
+    let (ping, record) = tokio::join!(queue.ping(), greeting);
+    assert!(ping.is_err());
+    assert_eq!(record, [0x16, 3]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
