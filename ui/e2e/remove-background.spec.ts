@@ -112,6 +112,30 @@ test.describe('in a tall window', () => {
   });
 });
 
+test('in a small window the picture stays in sight beside what finishes it', async ({ page }) => {
+  await startSignedIn(page);
+  await openTool(page);
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  await page.getByRole('button', { name: 'Finish' }).click();
+  await page.getByRole('switch', { name: 'Shadow' }).click();
+  for (const [width, height] of [
+    [320, 568],
+    [683, 325],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    for (const name of ['Strength', 'Down']) {
+      const slider = page.getByRole('slider', { name });
+      await slider.focus();
+      await expect(slider).toBeInViewport({ ratio: 1 });
+      await expect(page.locator('canvas')).toBeInViewport({ ratio: 1 });
+      const picture = await page.locator('canvas').boundingBox();
+      const { y } = (await slider.boundingBox()) ?? { y: 0 };
+      expect((picture?.y ?? 0) + (picture?.height ?? 0)).toBeLessThanOrEqual(y);
+    }
+  }
+});
+
 test('in a low window the tools of a touch-up stay beside the picture, and cover nothing else', async ({
   page,
 }) => {
@@ -144,8 +168,17 @@ test('in a low window the tools of a touch-up stay beside the picture, and cover
   });
   expect(isClear).toBe(true);
 
+  for (const [width, height] of [
+    [1366, 650],
+    [390, 844],
+    [320, 568],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    await surface.scrollIntoViewIfNeeded();
+    await expect(tools).toBeInViewport({ ratio: 1 });
+  }
   // Here they would cover too much.
-  await page.setViewportSize({ width: 320, height: 480 });
+  await page.setViewportSize({ width: 320, height: 400 });
   await surface.scrollIntoViewIfNeeded();
   await expect(tools).not.toBeInViewport();
 });

@@ -66,8 +66,7 @@ export function ResultGallery(props: ResultGalleryProps) {
     );
   }
   return (
-    // A focused element must not lie behind the picture while that stays in sight.
-    <div className="grid gap-4 tall:has-data-finishing:[&>:not(figure)_*]:scroll-mt-[calc(40dvh+5rem)] max-sm:tall:has-data-finishing:[&>:not(figure)_*]:scroll-mt-[calc(30dvh+8.5rem)]">
+    <div className="finishing-gallery grid gap-4">
       {finish.isUnsavedIn(results) && (
         <Suspense>
           <LeaveGuard />

@@ -90,12 +90,7 @@ export function ResultPreview(props: ResultPreviewProps) {
   );
 
   return (
-    <figure
-      className={classNames(
-        view === 'result' &&
-          'finishing:sticky finishing:top-16 finishing:z-10 finishing:-m-3 finishing:bg-canvas finishing:p-3 finishing:[--picture-height:40dvh] max-sm:finishing:[--picture-height:30dvh]',
-      )}
-    >
+    <figure className={view === 'result' ? 'finishing-figure' : undefined}>
       <PictureBox
         width={width}
         height={height}
