@@ -21,6 +21,7 @@ from common.console import step, warn
 from common.workspace import crates
 
 TARGET = REPO / "target"
+# The fingerprints come last: an artifact without one, because the copy was interrupted, is compiled again.
 PARTS = ("deps", "build", ".fingerprint")
 # Artifacts of our crates and of their tests.
 OWN = ("*retouch*", "it-*", "memory-*")
@@ -40,14 +41,15 @@ def restore():
     sources = {name: [digest, time.time()] for name, digest in digests().items()}
     if not TARGET.exists():
         with locked() as kept:
-            if record_in(kept).exists():
+            if (kept / "release" / ".fingerprint").is_dir():
                 with step("Copying what an earlier run has compiled"):
                     reuse(kept, sources)
     return sources
 
 
 def reuse(kept, sources):
-    before = json.loads(record_in(kept).read_text())
+    # Without a record, from an older version of this file, only the dependencies are copied.
+    before = json.loads(record_in(kept).read_text()) if record_in(kept).exists() else {"place": None, "sources": {}}
     is_usable = before["place"] == str(REPO) and shared(before["sources"]) == shared(sources)
     copy(kept / "release", TARGET / "release", () if is_usable else OWN)
     if not is_usable:

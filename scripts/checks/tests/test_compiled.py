@@ -90,6 +90,11 @@ class KeepsCompiled(unittest.TestCase):
         self.sources["core/lib.rs"] = "third"
         self.assertGreater(self.times(self.clone())["core/jobs.rs"], first["core/jobs.rs"][1])
 
+    def test_without_a_record_only_the_dependencies_are_copied(self):
+        self.run_in()
+        (self.kept / "sources.json").unlink()
+        self.assertEqual(self.files_in(self.clone() / "target/release"), OF_DEPENDENCIES)
+
     def test_a_change_that_all_crates_share_compiles_them_all(self):
         self.run_in()
         first = self.state
