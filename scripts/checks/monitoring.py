@@ -23,6 +23,8 @@ METRICS = REPO / "docs" / "metrics.md"
 # Metrics of other programs, and their labels.
 FOREIGN = {
     "up": ("gauge", set()),
+    "probe_success": ("gauge", set()),
+    "probe_ssl_earliest_cert_expiry": ("gauge", set()),
     "node_filesystem_avail_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
     "node_filesystem_size_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
     "kube_cronjob_status_last_successful_time": ("gauge", {"namespace", "cronjob"}),
@@ -62,6 +64,7 @@ def check():
     for config in ("prometheus.yml", "prometheus-kubernetes.yml"):
         yaml.safe_load((MONITORING / config).read_text())
     findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
+    findings += wrong_routes(yaml.safe_load((MONITORING / "alertmanager.yml").read_text()), alerts)
     for board in sorted(MONITORING.glob("*.json")):
         findings += wrong_board(board.name, json.loads(board.read_text()), known)
     return findings + wrong_list(METRICS.read_text(), ours()) + promtool_errors()
@@ -180,6 +183,14 @@ def wrong_alerts(alerts, tested, known):
         if name not in fired:
             findings.append(f"{name}: no test in alerts_test.yml makes it fire")
     return findings
+
+
+def wrong_routes(config, alerts):
+    """Finds matchers of inhibition rules that name no alert."""
+    names = {rule["alert"] for rule in rules_of(alerts)}
+    matchers = [text for rule in config["inhibit_rules"] for text in (*rule["source_matchers"], *rule["target_matchers"])]
+    named = [name for text in matchers for name in re.findall(r"\w+", text.partition("=")[2])]
+    return [f"alertmanager.yml: there is no alert {name}" for name in named if name not in names]
 
 
 def wrong_runbooks(alerts):

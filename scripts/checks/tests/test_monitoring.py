@@ -127,6 +127,13 @@ class AlertTest(unittest.TestCase):
             ],
         )
 
+    def test_a_mute_of_an_alert_that_does_not_exist_is_found(self):
+        rule = {"source_matchers": ["alertname = RetouchGone"], "target_matchers": ['alertname =~ "RetouchApiBusy|RetouchAlsoGone"']}
+        self.assertEqual(
+            monitoring.wrong_routes({"inhibit_rules": [rule]}, self.alerts),
+            ["alertmanager.yml: there is no alert RetouchGone", "alertmanager.yml: there is no alert RetouchAlsoGone"],
+        )
+
     def test_the_thresholds_of_quantiles_are_limits_of_buckets(self):
         """A quantile within a bucket is a guess, so a threshold there is crossed too early or too late."""
         [limits] = re.findall(r"set_buckets\(&\[(.*?)\]\)", (REPO / "core/src/telemetry.rs").read_text(), re.S)
