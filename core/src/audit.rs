@@ -69,6 +69,8 @@ pub enum Finding {
     },
     /// The payment of an order differs from its price, so nothing was granted: refund the payment.
     OrderMismatch { order: OrderId },
+    /// An order has the credits of its payment and an operator's for the same payment.
+    OrderGrantedTwice { order: OrderId },
     /// A deleted account still has data.
     DeletedAccount {
         user: UserId,
@@ -130,6 +132,9 @@ impl fmt::Display for Finding {
                     "the payment of order {order} does not match its price: refund the payment"
                 )
             }
+            Self::OrderGrantedTwice { order } => {
+                write!(f, "order {order} was granted by its payment and by an operator")
+            }
             Self::DeletedAccount { user, left } => {
                 write!(f, "user {user} deleted their account, but it still has {left}")
             }
@@ -190,6 +195,7 @@ pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     while let Some(page) = pages.next(pool).await? {
         findings.extend(orders(pool, page).await?);
         findings.extend(mismatches(pool, page).await?);
+        findings.extend(granted_twice(pool, page).await?);
     }
     let mut pages = Pages::of("users", PAGE);
     while let Some(page) = pages.next(pool).await? {
@@ -248,7 +254,8 @@ async fn results(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding
 
 /// Checks that each fulfilled order has exactly one purchase entry, of its credits, and that its entries add up
 /// to the credits that refunds and disputes left; no other order has entries. A payment that granted nothing is
-/// resolved once an operator grants something for it with the reference `order-ID`.
+/// resolved once an operator grants something for it with the reference `order-ID`. Leaves those with a wrong amount to
+/// [`mismatches`].
 async fn orders(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"with due as (
@@ -270,6 +277,8 @@ async fn orders(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>
            where case when d.fulfilled_at is null
                       then b.order_id is not null or d.status = 'paid' and not exists (
                           select from ledger l where l.kind = 'admin' and l.reference = 'order-' || d.id)
+                          and not exists (
+                          select from payment_events p where p.order_id = d.id and p.outcome = 'mismatch')
                       else b.amount is distinct from d.amount or b.bought is distinct from d.bought
                            or not b.is_owners end
            order by d.id"#,
@@ -302,6 +311,24 @@ async fn mismatches(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Find
     .fetch_all(pool)
     .await?;
     Ok(rows.into_iter().map(|order| Finding::OrderMismatch { order }).collect())
+}
+
+/// Finds orders whose payment granted credits and for which an operator did, too, unless the operator has recorded a
+/// correction with the reference `order-ID-back`.
+async fn granted_twice(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
+    let rows = sqlx::query_scalar!(
+        r#"select id as "order: OrderId" from orders o
+           where id > $1 and id <= $2 and fulfilled_at is not null
+             and exists (select from ledger l where l.kind = 'admin' and l.reference = 'order-' || o.id)
+             and not exists (
+                 select from ledger l where l.kind = 'admin' and l.reference = 'order-' || o.id || '-back')
+           order by id"#,
+        first,
+        last,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().map(|order| Finding::OrderGrantedTwice { order }).collect())
 }
 
 /// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders. Accounts being erased are left

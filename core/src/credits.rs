@@ -14,6 +14,7 @@ mod packs;
 mod price;
 mod reversal;
 
+pub(crate) use adjustment::is_order_adjusted;
 pub use adjustment::{AdjustError, Adjusted, Adjustment, adjust};
 pub use audit::{Discrepancy, add_up, audit, sums_by_kind};
 pub use grant::SIGNUP_CREDITS;

@@ -41,7 +41,7 @@ pub enum OrderStatus {
     Open,
     /// The buyer authorized a payment that takes days.
     Unpaid,
-    /// Paid; the credits are granted unless the buyer's account was deleted before.
+    /// Paid; the credits are granted unless the amount was wrong or the buyer's account was deleted before.
     Paid,
     /// The payment failed.
     Failed,

@@ -1,9 +1,9 @@
 //! Adjustments of a balance by an operator.
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::webhooks::announce::announce_low;
-use crate::{UserId, db};
+use crate::{OrderId, UserId, db};
 
 /// An operator's change of a balance.
 #[derive(Clone, Copy, Debug)]
@@ -89,4 +89,19 @@ pub async fn adjust(pool: &PgPool, change: &Adjustment<'_>) -> Result<Adjusted, 
         Some(_) => Err(AdjustError::ReferenceReused),
         None => Err(AdjustError::Held { available: user.available }),
     }
+}
+
+/// Returns true if an operator resolved the payment of an order with an adjustment, whose reference is then `order-ID`.
+pub(crate) async fn is_order_adjusted(
+    conn: &mut PgConnection,
+    order: OrderId,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (
+               select from ledger where kind = 'admin' and reference = 'order-' || $1::uuid
+           ) as "exists!""#,
+        order.uuid(),
+    )
+    .fetch_one(conn)
+    .await
 }

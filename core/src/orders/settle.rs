@@ -65,7 +65,7 @@ pub enum PaymentEvent {
 pub enum Outcome {
     /// The credits were granted now.
     Granted,
-    /// The credits were granted earlier.
+    /// The credits were granted earlier, perhaps by an operator.
     AlreadyGranted,
     /// The order's status was updated if needed; no credits moved.
     Noted,
@@ -271,17 +271,18 @@ async fn settle_in(
         (PaymentStatus::Failed, _) => OrderStatus::Failed,
         (PaymentStatus::Expired, _) => OrderStatus::Expired,
     };
+    set_status(conn, id, status).await?;
     if status != OrderStatus::Paid {
-        set_status(conn, id, status).await?;
         return Ok(Some(Outcome::Noted));
     }
     let is_price = payment.amount_cents == Some(order.amount_cents)
         && payment.currency.as_deref() == Some(&order.currency);
-    let outcome = if !is_price {
+    let outcome = if credits::is_order_adjusted(conn, id).await? {
+        Outcome::AlreadyGranted
+    } else if !is_price {
         tracing::error!(order.id = %id, "The payment of order {id} does not match its price; granting nothing");
         Outcome::Mismatch
     } else if is_buyer_deleted {
-        set_status(conn, id, status).await?;
         tracing::error!(order.id = %id, "Order {id} was paid after its buyer's account was deleted; refund the payment");
         Outcome::OwnerGone
     } else {
@@ -299,7 +300,7 @@ async fn settle_in(
 async fn grant(conn: &mut PgConnection, order: &super::Order) -> sqlx::Result<()> {
     let id = order.id;
     sqlx::query!(
-        "update orders set status = 'paid', fulfilled_at = now() where id = $1 and fulfilled_at is null",
+        "update orders set fulfilled_at = now() where id = $1 and fulfilled_at is null",
         id.uuid(),
     )
     .execute(&mut *conn)

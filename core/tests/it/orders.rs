@@ -300,6 +300,48 @@ async fn an_operators_grant_for_a_mismatching_payment_resolves_it(pool: PgPool) 
     assert_eq!(audit::books(&pool).await.unwrap().len(), 1);
     grant(&format!("order-{}", order.id)).await;
     assert_eq!(audit::books(&pool).await.unwrap(), []);
+    // Polling or another message may report the payment again, even with the amount of the order.
+    let granted = credits_of(&pool, "ada").await;
+    let paid = payment(&order, PaymentStatus::Paid);
+    let wrong = Payment { amount_cents: Some(1), ..paid.clone() };
+    assert_eq!(orders::settle(&pool, &paid).await.unwrap(), Outcome::AlreadyGranted);
+    assert_eq!(orders::settle(&pool, &wrong).await.unwrap(), Outcome::AlreadyGranted);
+    assert_eq!(credits_of(&pool, "ada").await, granted);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_operators_grant_for_an_order_that_was_granted_is_found_until_it_is_corrected(
+    pool: PgPool,
+) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    let adjust = async |amount: i32, reference: &str| {
+        let change = Adjustment { user: ada, amount, reference, note: None };
+        credits::adjust(&pool, &change).await.unwrap();
+    };
+    let reference = format!("order-{}", order.id);
+    adjust(55, &reference).await;
+    assert_eq!(
+        audit::books(&pool).await.unwrap(),
+        [Finding::OrderGrantedTwice { order: order.id }]
+    );
+    adjust(-55, &format!("{reference}-back")).await;
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_payment_with_a_wrong_amount_is_not_polled_again_and_does_not_expire(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    let wrong = Payment { amount_cents: Some(463), ..payment(&order, PaymentStatus::Paid) };
+    assert_eq!(orders::settle(&pool, &wrong).await.unwrap(), Outcome::Mismatch);
+    let later = "update orders set created_at = now() - interval '73 hours',
+                                   next_check_at = now() - interval '1 second'";
+    sqlx::query(later).execute(&pool).await.unwrap();
+    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), Vec::<String>::new());
+    assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 0);
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, false, 0));
 }
 
 /// Restores a backup from before the order.
