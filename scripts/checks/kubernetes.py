@@ -8,15 +8,13 @@ import functools
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from common.config import REPO
-from common.console import line
 
-from . import validators
+from . import linters, validators
 
 FOLDER = REPO / "deploy" / "kubernetes"
 # The oldest version with all features in use (`preStop.sleep`), and the newest one with schemas.
@@ -34,9 +32,6 @@ DEVICES = {"cpu": "cpu", "gpu": "cuda", "mig": "cuda"}
 
 def check():
     """Checks every overlay. Returns one sentence for each error."""
-    if not shutil.which("kubectl"):
-        line("  skipped: kubectl is not installed (1.30 or newer)")
-        return []
     findings = []
     for overlay in sorted(path.name for path in (FOLDER / "overlays").iterdir()):
         try:
@@ -57,7 +52,7 @@ def rendered(overlay):
             "components": [relative(path) for path in sorted((FOLDER / "components").iterdir())],
         }
         (Path(folder) / "kustomization.yaml").write_text(json.dumps(parts))
-        made = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+        made = subprocess.run([linters.program("kubectl"), "kustomize", folder], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     return [one for one in validators.yaml().safe_load_all(made.stdout) if one]
 
 

@@ -11,7 +11,7 @@ REQUIREMENTS = Path(__file__).with_name("linters.txt")
 
 def program(name):
     """Returns the path of a linter."""
-    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and Python") / "bin" / name
+    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and Python, and kubectl") / "bin" / name
 
 
 def findings_of(command, folder=REPO, env=None):

@@ -1,11 +1,9 @@
 import copy
-import shutil
 import unittest
 
 from checks import kubernetes
 
 
-@unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
 class ManifestTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
