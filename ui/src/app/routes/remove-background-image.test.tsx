@@ -1,6 +1,6 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { HttpResponse, http } from 'msw';
+import { delay, HttpResponse, http } from 'msw';
 import { describe, expect, test, vi } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { aJob, anImage, aResult } from '@/testing/builders';
@@ -564,5 +564,47 @@ describe('the background tool on a stored image', () => {
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(http.get('*/api/rmbg-images/:id', () => new HttpResponse(null, { status: 500 })));
     expect((await screen.findAllByText('Failed to load images with removed background'))[0]).toBeVisible();
+  });
+});
+
+describe('an original that cannot be loaded', () => {
+  const path = '/remove-background/image-1';
+  const failed = 'This picture could not be loaded.';
+  const missing = 'The server no longer has the file of this picture, so nothing can be made from it.';
+
+  async function failWith(answer: () => Response) {
+    const api = Object.assign(new MockApi(), { images: [anImage({ name: 'photo.png' })] });
+    renderApp(path, { api, signedIn: true });
+    server.use(http.get('*/api/files/image-1', answer));
+    const run = await runButton();
+    const picture = screen.getByRole('img', { name: 'photo.png' });
+    fireEvent.error(picture);
+    expect(await screen.findByText(failed)).toBeVisible();
+    return { run, picture };
+  }
+
+  test('starts no runs if the server no longer has it', async () => {
+    const { run, picture } = await failWith(() => new HttpResponse(null, { status: 404 }));
+    expect(await screen.findByText(missing)).toBeVisible();
+    expect(run).toBeDisabled();
+    expect(screen.getByRole('button', { name: 'Remove Bg' })).toBeDisabled();
+
+    // It was only restored late.
+    fireEvent.load(picture);
+    await waitFor(() => expect(run).toBeEnabled());
+    expect(screen.queryByText(failed)).toBeNull();
+    expect(screen.queryByText(missing)).toBeNull();
+  });
+
+  test('can be used after a lost connection', async () => {
+    let asked = 0;
+    const { run } = await failWith(() => {
+      asked += 1;
+      return HttpResponse.error();
+    });
+    await waitFor(() => expect(asked).toBe(1));
+    await delay(50);
+    expect(run).toBeEnabled();
+    expect(screen.queryByText(missing)).toBeNull();
   });
 });

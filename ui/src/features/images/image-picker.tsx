@@ -3,6 +3,7 @@ import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
 import { LoadFailure } from '@/components/load-failure';
+import { Picture } from '@/components/picture';
 import { PictureBox } from '@/components/picture-box';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import { useIncomingFiles } from '@/components/use-incoming-files';
@@ -107,9 +108,9 @@ function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedI
   }, [image.id]);
 
   return (
-    <div ref={panel} className="grid gap-4">
+    <div ref={panel} className="grid scroll-mb-4 gap-4">
       <PictureBox width={image.x} height={image.y}>
-        <img
+        <Picture
           src={image.previewUrl ?? image.url}
           alt={imageName(image)}
           className="checkerboard absolute inset-0 size-full"

@@ -1,9 +1,11 @@
+import { Picture } from '@/components/picture';
 import type { Image } from '@/lib/api-types';
 
 /** Always a square, so that a grid does not shift while it loads. */
 export function ImageThumbnail({ image, alt }: { image: Image; alt: string }) {
   return (
-    <img
+    <Picture
+      isThumbnail
       src={image.thumbnailUrl}
       alt={alt}
       loading="lazy"

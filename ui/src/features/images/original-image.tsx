@@ -1,24 +1,30 @@
 import type { ReactNode } from 'react';
+import { Picture } from '@/components/picture';
 import type { Image } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
 import { t } from '@/lib/translate';
 import { imageName } from './image-name';
 
-type OriginalImageProps = { image: Image; children?: ReactNode };
+type OriginalImageProps = {
+  image: Image;
+  /** As in `Picture`. */
+  onFailed?: (hasFailed: boolean) => void;
+  /** Follows its facts. */
+  children?: ReactNode;
+};
 
-/** The uploaded image. Its size is known in advance, so nothing shifts when it loads. `children` follow its facts. */
-export function OriginalImage({ image, children }: OriginalImageProps) {
+/** The uploaded image. Its size is known in advance, so nothing shifts when it loads. */
+export function OriginalImage({ image, onFailed, children }: OriginalImageProps) {
   return (
     <figure>
-      <div className="grid min-h-40 place-items-center overflow-hidden rounded-lg border border-line bg-sunken">
-        <img
+      <div className="relative grid min-h-40 place-items-center overflow-hidden rounded-lg border border-line bg-sunken">
+        <Picture
           src={image.previewUrl ?? image.url}
           alt={imageName(image)}
-          width={image.x}
-          height={image.y}
-          // The size attributes set the aspect ratio once the width is fixed.
-          className="checkerboard h-auto w-full"
+          onFailed={onFailed}
+          className="checkerboard w-full"
           style={{
+            aspectRatio: `${image.x} / ${image.y}`,
             maxWidth: `min(${image.x}px, calc(var(--original-height, 60dvh) * ${image.x / image.y}))`,
           }}
         />

@@ -1,5 +1,6 @@
 import { type ReactNode, type RefObject, Suspense, useRef } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { Picture } from '@/components/picture';
 import { PictureBox } from '@/components/picture-box';
 import { classNames } from '@/lib/class-names';
 import { prefetch } from '@/lib/load-with-retry';
@@ -59,7 +60,7 @@ export function ResultPreview(props: ResultPreviewProps) {
       style={{ background }}
       onClick={() => onView('zoom')}
     >
-      <img src={fitted} alt={alt} width={width} height={height} className="size-full object-contain" />
+      <Picture src={fitted} alt={alt} width={width} height={height} className="size-full object-contain" />
     </div>
   );
 
@@ -90,7 +91,7 @@ export function ResultPreview(props: ResultPreviewProps) {
   );
 
   return (
-    <figure className={view === 'result' ? 'finishing-figure' : undefined}>
+    <figure className={view === 'result' ? 'finishing-figure' : 'max-sm:[--picture-height:55dvh]'}>
       <PictureBox
         width={width}
         height={height}
@@ -102,8 +103,7 @@ export function ResultPreview(props: ResultPreviewProps) {
               // A renewed URL shows the same picture.
               (finished?.enlarge((file) => enlarged(file, `${file.width}x${file.height}`)) ??
                 enlarged(result, url.split('?')[0], background))}
-            {/* On a phone, the zoom bar needs the room beside the first badge. */}
-            <div className="pointer-events-none absolute top-3 left-3 flex gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1">
+            <div className="pointer-events-none absolute top-3 left-3 flex gap-2">
               {result.isNew && <NewBadge />}
               {result.factor && <FactorBadge factor={result.factor} />}
             </div>

@@ -1,3 +1,4 @@
+import { Picture } from '@/components/picture';
 import type { Result } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 
@@ -5,7 +6,8 @@ import { classNames } from '@/lib/class-names';
 export function ResultThumbnail({ result, alt }: { result: Result; alt: string }) {
   const { thumbnailUrl, width, height } = result;
   return (
-    <img
+    <Picture
+      isThumbnail
       src={thumbnailUrl}
       alt={alt}
       loading="lazy"

@@ -22,18 +22,19 @@ const ConfirmDialog = lazyWithRetry(loadDialog, null);
 type RunPanelProps = {
   tool: EditingTool;
   image: Image;
+  isMissing: boolean;
   run: ReturnType<typeof useToolRun>;
   onStart: () => void;
 };
 
 /** The tool's actions on the image, with their prices. */
-export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
+export function RunPanel({ tool, image, isMissing, run, onStart }: RunPanelProps) {
   const offer = useTool(tool.name);
   const maxDimension = useConfig().limits[tool.limit];
 
   const isFreeUsed = image.freeRuns[tool.freeRun] || run.isFreeRefused;
   const isOversize = isTooBig(image, maxDimension);
-  const isBlocked = run.isBusy || isOversize;
+  const isBlocked = run.isBusy || isOversize || isMissing;
   const results = useResults(tool, image.id);
   const freeResult = results.data?.find(({ credits }) => credits === 0);
   const [isSampling, setSampling] = useState(false);
@@ -90,9 +91,14 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
           </Button>
         </Action>
       </ul>
+      {isMissing && (
+        <Notice tone="error">
+          {t('The server no longer has the file of this picture, so nothing can be made from it.')}
+        </Notice>
+      )}
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
       <RunProblemNotice problem={run.problem} />
-      {tool.name === 'upscale' && offer && !isOversize && isPaidBetter(offer, 2, image) && (
+      {tool.name === 'upscale' && offer && !isOversize && !isMissing && isPaidBetter(offer, 2, image) && (
         <Suspense>
           {isSampling ? (
             <SamplePanel key={image.id} original={image.url} size={image} free={freeResult?.url ?? null} />

@@ -9,10 +9,16 @@ import { t } from '@/lib/translate';
 import { RunPanel } from './run-panel';
 import { useToolRun } from './use-tool-run';
 
-type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNode };
+type StoredImageToolProps = {
+  tool: EditingTool;
+  image: Image;
+  /** Whether the server no longer has its file. */
+  isMissing: boolean;
+  original: ReactNode;
+};
 
 /** The original and the actions on the left, the results on the right. */
-export function StoredImageTool({ tool, image, original }: StoredImageToolProps) {
+export function StoredImageTool({ tool, image, isMissing, original }: StoredImageToolProps) {
   const [selectedId, setSelectedId] = useSelectedResult();
   const results = useRef<HTMLElement>(null);
   const run = useToolRun(tool, image.id, (added) => selectAdded(results.current, added, setSelectedId));
@@ -25,7 +31,13 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
         </h2>
         {original}
         <MadeFromLink image={image} />
-        <RunPanel tool={tool} image={image} run={run} onStart={() => scrollToResults(results.current)} />
+        <RunPanel
+          tool={tool}
+          image={image}
+          isMissing={isMissing}
+          run={run}
+          onStart={() => scrollToResults(results.current)}
+        />
         <OtherJobs jobs={run.otherJobs} />
       </section>
       <ResultsSide
