@@ -3,6 +3,7 @@
 mod english;
 mod german;
 mod look;
+mod quality;
 mod romance;
 mod spaced;
 #[cfg(test)]

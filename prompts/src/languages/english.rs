@@ -7,9 +7,9 @@ use crate::text::{contains, leading};
 
 const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 
-/// Verbs of an enhancement before a word for the whole picture, and of a removal before a thing.
-const CLEAN: [&str; 4] = ["clean", "clear", "clean up", "clear up"];
-const WHOLE: [&str; 5] = ["photo", "picture", "image", "photograph", "pic"];
+/// Damage of a photo, but not of what it shows.
+const TORN: [&str; 11] =
+    ["tear", "tears", "rip", "crack", "cracks", "fold", "folds", "line", "lines", "hole", "holes"];
 
 /// Signs of damage. A prompt without a verb that mentions one is a restoration.
 const DAMAGED: [&str; 10] = [
@@ -27,9 +27,6 @@ const DAMAGED: [&str; 10] = [
 
 /// Returns the verb of a part; see [`super::spaced`]. `is_whole` says whether the prompt has no other part.
 pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
-    if cleans_the_whole(part) {
-        return Some(Verb::split(Act::Enhance));
-    }
     if covers(part) || upgrades_to_another(part) {
         return Some(Verb::split(Act::Change));
     }
@@ -44,19 +41,25 @@ pub(crate) fn is_removal(part: &[String]) -> bool {
     ENGLISH.leading(part, ENGLISH.remove).is_some() || is_special()
 }
 
-/// Recognizes "clean up this photo", which is the whole picture, but not "clean the picture frame".
-fn cleans_the_whole(words: &[String]) -> bool {
-    let Some(verb) = leading(words, &CLEAN) else { return false };
-    let rest = &words[verb..];
-    let determiners =
-        rest.iter().take_while(|word| ENGLISH.determiners.contains(&word.as_str())).count();
-    let what = &rest[determiners..];
-    leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
+/// Recognizes "the tear in the photo" and "cracks on this old picture", but neither "the tears in her eyes" nor "the hole in
+/// the picture frame".
+pub(super) fn names_torn_paper(object: &[String]) -> bool {
+    let is_paper = |rest: &[String]| {
+        let words = &rest[ENGLISH.determiners_before(rest)..];
+        let is_whole = |word: &String| ENGLISH.whole.contains(&word.as_str()) || word == "paper";
+        words.iter().position(is_whole).is_some_and(|at| at <= 1 && at + 1 == words.len())
+    };
+    let is_torn = |at: usize| {
+        TORN.contains(&object[at].as_str())
+            && leading(&object[at + 1..], &["in", "on", "from", "across"]).is_some()
+            && is_paper(&object[at + 2..])
+    };
+    (0..object.len()).any(is_torn)
 }
 
 /// Recognizes "clean the wall" and "clean up background people", but not "clean, modern kitchen".
 fn cleans_a_thing(part: &[String], is_whole: bool) -> bool {
-    let Some(verb) = leading(part, &CLEAN) else { return false };
+    let Some(verb) = leading(part, ENGLISH.clean) else { return false };
     match part.get(verb) {
         None => is_whole,
         Some(next) => verb > 1 || ENGLISH.determiners.contains(&next.as_str()),

@@ -5,6 +5,7 @@ use retouch_catalog::FixMode;
 use super::english;
 use super::german::{self, is_negated};
 use super::look::is_look;
+use super::quality;
 use super::romance;
 use super::verb::Verb;
 use super::vocabulary::{ENGLISH, GERMAN, LANGUAGES, PORTUGUESE, SPANISH};
@@ -255,7 +256,8 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     if fills(part) || is_whole && lacks(part) && is_english() {
         return Some(Verb::split(Act::Remove));
     }
-    let special = english::verb_of(part, is_whole)
+    let special = quality::verb_of(part)
+        .or_else(|| english::verb_of(part, is_whole))
         .or_else(|| german::split_verb(text, part, is_whole))
         .or_else(|| romance::verb_of(part));
     let first = || {
@@ -294,39 +296,79 @@ fn is_condition(part: &[String]) -> bool {
     }
 }
 
-fn request(Phrase { verb, words, own }: &Phrase) -> Request {
-    let object = undescribed(&words[verb.length.min(words.len())..]);
-    let is_about = |list: fn(&Words) -> &'static [&'static str]| {
-        LANGUAGES.iter().any(|language| contains(object, list(language)))
-    };
-    // A defect in one language is a thing in another: "grain de beauté".
-    let removes = |object: &[String], list: fn(&Words) -> &'static [&'static str]| {
+fn request(phrase: &Phrase) -> Request {
+    let Phrase { verb, words, own } = phrase;
+    let start = verb.length - usize::from(ends_in_determiner(phrase));
+    let object_of = |end: usize| undescribed(&words[start.min(end)..end]);
+    let object = object_of(words.len());
+    // "Remove the man and his shadow" is about the man.
+    let own_object = object_of(*own);
+    // A defect in one language is a thing in another.
+    let has = |object: &[String], list: fn(&Words) -> &'static [&'static str]| {
         LANGUAGES.iter().any(|language| {
-            let is_verbs = verb.length == 0 || language.leading(words, language.remove).is_some();
-            is_verbs && contains(object, list(language))
+            speaks(language, phrase)
+                && language.contains(object, list(language))
+                && !language.contains(object, language.things)
         })
     };
-    // "Remove the man and his shadow" is about the man.
-    let has_flaw = || {
-        let own = undescribed(&words[verb.length.min(*own)..*own]);
-        removes(own, |words| words.flaws)
+    let is_damage = || has(object, |words| words.damage) || english::names_torn_paper(own_object);
+    let is_defect = || has(object, |words| words.defects);
+    // "Fix the blur" is an enhancement, and "restore the blurry old photo" is a restoration.
+    let is_blurred = || is_defect() || names_blur(object);
+    let is_restored = || is_damage() || english::mentions_damage(object) || !is_blurred();
+    let act = match verb.act {
+        Act::Restore if !is_restored() => Act::Enhance,
+        act => act,
     };
     // "Enhance the photo and clean the wall" and "enhance the photo, without the people" are enhancements.
     let first = words[0].as_str();
     let mends = ["clean", "clear", "no"].contains(&first) || WITHOUT.contains(&first);
-    let object = match verb.act {
-        Act::Remove if removes(object, |words| words.damage) => Object::Damage,
-        Act::Remove if removes(object, |words| words.defects) => Object::Defect,
-        Act::Remove if mends || has_flaw() => Object::Flaw,
+    let is_detail = || LANGUAGES.iter().any(|language| language.contains(object, language.detail));
+    let object = match act {
+        Act::Remove if is_damage() => Object::Damage,
+        Act::Remove if is_defect() => Object::Defect,
+        Act::Remove if mends || has(own_object, |words| words.flaws) => Object::Flaw,
         // "Add a sharper castle" adds a castle.
         Act::Add if begins_with_detail(object) || gives_detail(&words[..*own]) => Object::Detail,
+        Act::Add if is_quality(object) => Object::Detail,
         Act::Add if is_color(object) => Object::Color,
         Act::Remove | Act::Add => Object::Thing,
-        _ if is_about(|words| words.detail) => Object::Detail,
+        _ if is_detail() => Object::Detail,
+        Act::Change if quality::gets_sharp(changed(phrase)) => Object::Detail,
         Act::Change if is_look(verb, &words[..*own]) => Object::NaturalLook,
         _ => Object::Thing,
     };
-    Request { act: verb.act, object }
+    Request { act, object }
+}
+
+/// Returns true if the last word of a removal's verb belongs to its object: "retire les (rayures)".
+fn ends_in_determiner(Phrase { verb, words, .. }: &Phrase) -> bool {
+    verb.act == Act::Remove
+        && verb.length > 1
+        && LANGUAGES
+            .iter()
+            .any(|language| language.determiners_before(&words[verb.length - 1..]) > 0)
+}
+
+/// Returns true if a phrase has its verb in a language; one whose parts stand apart may be in any.
+fn speaks(language: &Words, Phrase { verb, words, .. }: &Phrase) -> bool {
+    let verbs = LISTS.iter().filter(|(act, _)| *act == verb.act);
+    verb.length == 0
+        || verbs.into_iter().any(|(_, list)| language.leading(words, list(language)).is_some())
+}
+
+/// Returns what a phrase changes and how it looks then: "the photo clear".
+fn changed(Phrase { verb, words, own }: &Phrase) -> &[String] {
+    let end = own - usize::from(verb.is_last);
+    &words[verb.length.min(end)..end]
+}
+
+/// Recognizes "(fix) the quality" and "(fix) the blurry face", but not "(fix) the vase behind the blurry man".
+fn names_blur(object: &[String]) -> bool {
+    LANGUAGES.iter().any(|language| {
+        quality::names(language, object, language.quality)
+            || quality::names(language, object, language.blurred)
+    })
 }
 
 /// Recognizes "give the face more details" and "gib dem Gesicht mehr Details", but not "give the man a sharper knife".
@@ -338,10 +380,25 @@ fn gives_detail(words: &[String]) -> bool {
         && LANGUAGES.iter().any(|language| ends(language.detail))
 }
 
+/// Words for how much of something is added.
+const AMOUNTS: [&str; 10] =
+    ["some", "more", "a", "bit", "of", "hinzu", "mehr", "etwas", "mas", "mais"];
+
+/// Recognizes "(add) sharpness" and "(füge) Schärfe (hinzu)", but not "(add) details to the wall".
+fn is_quality(object: &[String]) -> bool {
+    let is_amount = |word: &&String| AMOUNTS.contains(&word.as_str());
+    let mut names = object.iter().filter(|word| !is_amount(word)).peekable();
+    names.peek().is_some() && names.all(|name| is_quality_name(name))
+}
+
+fn is_quality_name(word: &str) -> bool {
+    LANGUAGES.iter().any(|language| language.quality.contains(&word))
+}
+
 /// Recognizes "(add) color", "(add) more contrast", "(give it) a fresh look" and "(füge) Farbe (hinzu)", but not "a color
 /// chart".
 fn is_color(object: &[String]) -> bool {
-    const COLORS: [&str; 32] = [
+    const COLORS: [&str; 24] = [
         "color",
         "colour",
         "colors",
@@ -349,36 +406,27 @@ fn is_color(object: &[String]) -> bool {
         "contrast",
         "brightness",
         "saturation",
-        "sharpness",
-        "clarity",
         "warmth",
         "vibrance",
         "light",
         "depth",
         "texture",
-        "detail",
-        "details",
         "farbe",
         "farben",
         "kontrast",
         "helligkeit",
-        "schaerfe",
         "contraste",
         "brillo",
-        "detalle",
-        "detalles",
         "couleur",
         "couleurs",
         "luminosite",
         "cor",
         "cores",
         "brilho",
-        "detalhes",
     ];
-    const AMOUNTS: [&str; 10] =
-        ["some", "more", "a", "bit", "of", "hinzu", "mehr", "etwas", "mas", "mais"];
     let is_look = object.last().is_some_and(|word| word == "look" || word == "finish");
-    let is_color = |word: &str| COLORS.contains(&word) || AMOUNTS.contains(&word);
+    let is_color =
+        |word: &str| COLORS.contains(&word) || AMOUNTS.contains(&word) || is_quality_name(word);
     is_look || object.iter().all(|word| is_color(word))
 }
 

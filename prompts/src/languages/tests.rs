@@ -5,6 +5,7 @@ mod combined;
 mod english;
 mod german;
 mod japanese;
+mod quality;
 mod romance;
 
 use retouch_catalog::FixMode;

@@ -264,6 +264,9 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         }
         _ => added,
     };
+    // "修复模糊" is an enhancement.
+    let is_blurred = has(thing, CHINESE.defects) && !has(thing, CHINESE.damage);
+    let act = if act == Act::Restore && is_blurred { Act::Enhance } else { act };
     let mut requests = vec![Request { act, object }];
     let after = clause.split_once(verb).map_or("", |(_, after)| after);
     // The removed thing comes before the verb, or between the verb and the rest: "去掉变色的镜片" is one removal.

@@ -23,18 +23,34 @@ pub struct Words {
     pub restore: List,
     /// Verbs of an enhancement.
     pub enhance: List,
+    /// Verbs that clean: an enhancement of the whole picture.
+    pub clean: List,
+    /// Verbs that raise a quality.
+    pub raise: List,
+    /// Verbs that lower a defect.
+    pub lower: List,
     /// Verbs that add a thing.
     pub add: List,
     /// Verbs of another change.
     pub change: List,
+    /// Words for the whole picture.
+    pub whole: List,
     /// Damage: removing it is a restoration.
     pub damage: List,
     /// Defects of the whole picture: removing them is an enhancement.
     pub defects: List,
+    /// Things whose names contain a defect or damage: "grain de beauté".
+    pub things: List,
+    /// Adjectives of a picture with defects.
+    pub blurred: List,
     /// Flaws, such as stains: an enhancement or a restoration that also removes them remains one.
     pub flaws: List,
     /// What only an enhancement asks for.
     pub detail: List,
+    /// Qualities of a picture that an enhancement raises.
+    pub quality: List,
+    /// Looks that an enhancement gives the whole picture.
+    pub sharp: List,
     /// Looks that a removal has anyway, such as "(make it look) natural".
     pub natural: List,
     /// What turns a removal into an edit, most often a replacement.
@@ -74,6 +90,18 @@ impl Words {
             length += 1;
         }
         Some(length)
+    }
+
+    pub fn contains(&self, words: &[String], phrases: &[&str]) -> bool {
+        (0..words.len()).any(|start| self.leading(&words[start..], phrases).is_some())
+    }
+
+    /// Returns the number of determiners and articles at the beginning.
+    pub fn determiners_before(&self, words: &[String]) -> usize {
+        let is_determiner = |word: &&String| {
+            self.determiners.contains(&word.as_str()) || self.articles.contains(&word.as_str())
+        };
+        words.iter().take_while(is_determiner).count()
     }
 
     /// Returns the number of words before a request: "and make sure to (add a dog)".
