@@ -12,9 +12,9 @@ use retouch_core::config::Secret;
 use retouch_core::orders::{Message, Order, Payment, PaymentStatus};
 use stripe::{Client, ClientBuilder, IdempotencyKey, RequestStrategy, StripeError, StripeRequest};
 use stripe_checkout::checkout_session::{
-    CreateCheckoutSession, CreateCheckoutSessionLineItems, CreateCheckoutSessionLineItemsPriceData,
-    CreateCheckoutSessionPaymentIntentData, ExpireCheckoutSession, ProductData,
-    RetrieveCheckoutSession,
+    CreateCheckoutSession, CreateCheckoutSessionAdaptivePricing, CreateCheckoutSessionLineItems,
+    CreateCheckoutSessionLineItemsPriceData, CreateCheckoutSessionPaymentIntentData,
+    ExpireCheckoutSession, ProductData, RetrieveCheckoutSession,
 };
 use stripe_checkout::{
     CheckoutSession, CheckoutSessionMode, CheckoutSessionPaymentStatus, CheckoutSessionStatus,
@@ -168,6 +168,8 @@ impl Payments {
         // current time.
         let expires_at = order.created_at.timestamp() + OPEN_SECS;
         let mut request = CreateCheckoutSession::new()
+            // Without this, a setting in the provider's dashboard could charge another currency than the order's.
+            .adaptive_pricing(CreateCheckoutSessionAdaptivePricing { enabled: Some(false) })
             .mode(CheckoutSessionMode::Payment)
             .ui_mode(CheckoutSessionUiMode::HostedPage)
             .line_items(vec![item])

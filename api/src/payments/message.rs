@@ -61,6 +61,7 @@ struct Customer {
 #[derive(Deserialize)]
 struct Charge {
     payment_intent: Option<Reference>,
+    amount: i64,
     amount_refunded: i64,
 }
 
@@ -154,8 +155,12 @@ fn payment_event(kind: &str, object: Value) -> Result<PaymentEvent, MessageError
             PaymentEvent::Payment(payment(object_of(object)?, PaymentStatus::Expired))
         }
         "charge.refunded" => {
-            let Charge { payment_intent, amount_refunded } = object_of(object)?;
-            reversal(payment_intent, ReversalEvent::Refunded { total_cents: amount_refunded })
+            let Charge { payment_intent, amount, amount_refunded } = object_of(object)?;
+            let of_cents = Some(amount);
+            reversal(
+                payment_intent,
+                ReversalEvent::Refunded { total_cents: amount_refunded, of_cents },
+            )
         }
         "charge.dispute.created" | "charge.dispute.updated" | "charge.dispute.closed" => {
             dispute(object_of(object)?, |dispute, amount_cents, status| match status {

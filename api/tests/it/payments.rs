@@ -72,6 +72,7 @@ async fn a_pack_can_be_bought_from_end_to_end(pool: PgPool) {
     let asked = stripe.session(&session).unwrap();
     assert_eq!((&asked["amount_total"], &asked["currency"]), (&json!(500), &json!("usd")));
     assert_eq!(asked["customer_email"], "ada@example.test");
+    assert_eq!(asked["adaptive_pricing"]["enabled"], false, "the order's currency is charged");
     assert_eq!(
         asked["success_url"],
         "https://retouch.test/return?session_id={CHECKOUT_SESSION_ID}"
@@ -213,6 +214,29 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
     stripe.refund(&other, None).await;
     deliver_all(&app, &stripe).await;
     assert_eq!(app.balance("ada").await, (48, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "refunded");
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_refund_in_another_currency_takes_back_its_share(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 2).await;
+    stripe.pay(&session).await;
+    deliver_all(&app, &stripe).await;
+    stripe.refund(&session, Some(250)).await;
+    let (body, _) = stripe.events_of(EventKind::ChargeRefunded).pop().unwrap();
+    for (refunded, taken) in [(232, 27), (463, 55)] {
+        let mut event: Value = serde_json::from_str(&body).unwrap();
+        event["id"] = json!(format!("evt_{refunded}"));
+        event["data"]["object"]["currency"] = json!("eur");
+        event["data"]["object"]["amount"] = json!(463);
+        event["data"]["object"]["amount_refunded"] = json!(refunded);
+        let body = event.to_string();
+        let signature = stripe.sign(&body);
+        assert_eq!(deliver(&app, &(body, signature)).await.status, StatusCode::OK);
+        assert_eq!(app.balance("ada").await, (20 + 55 - taken, 0));
+    }
     assert_eq!(orders(&app, "ada").await[0]["status"], "refunded");
     assert_books_balance(&app).await;
 }

@@ -20,6 +20,9 @@ pub enum ReversalEvent {
     Refunded {
         /// The sum of all refunds of the payment so far, in cents.
         total_cents: i64,
+        /// The payment's amount. Both may be in another currency than the order, so only their ratio counts. `None` in an
+        /// event that an older version stored, in the order's currency.
+        of_cents: Option<i64>,
     },
     /// The payer's bank withdrew the money until the dispute is decided.
     DisputeOpened {
@@ -57,11 +60,15 @@ pub(super) async fn apply(
     reversal: &Reversal,
 ) -> sqlx::Result<Reversed> {
     let kind = match &reversal.event {
-        ReversalEvent::Refunded { total_cents } => {
+        ReversalEvent::Refunded { total_cents, of_cents } => {
             sqlx::query!(
-                "update orders set refunded_cents = greatest(refunded_cents, $2) where id = $1",
+                // `numeric`, because the product may not fit into a bigint.
+                "update orders set refunded_cents = greatest(refunded_cents, coalesce(
+                     div(least($2::bigint, $3::bigint)::numeric * amount_cents, $3::bigint)::bigint, $2::bigint))
+                 where id = $1",
                 order.uuid(),
                 total_cents.max(&0),
+                of_cents.filter(|cents| *cents > 0),
             )
             .execute(&mut *conn)
             .await?;

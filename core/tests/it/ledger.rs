@@ -304,6 +304,7 @@ impl Life {
             }),
             5 => reversal(ReversalEvent::Refunded {
                 total_cents: self.rng.random_range(0..=order.amount_cents),
+                of_cents: Some(order.amount_cents),
             }),
             6 => reversal(ReversalEvent::DisputeOpened {
                 dispute,

@@ -51,7 +51,8 @@ fn reversal(order: &Order, event: ReversalEvent) -> PaymentEvent {
 }
 
 fn refunded(order: &Order, total_cents: i64) -> PaymentEvent {
-    reversal(order, ReversalEvent::Refunded { total_cents })
+    let of_cents = Some(order.amount_cents);
+    reversal(order, ReversalEvent::Refunded { total_cents, of_cents })
 }
 
 async fn credits_of(pool: &PgPool, name: &str) -> i32 {

@@ -150,6 +150,7 @@ impl Client {
         let event = match self.rng.random_range(0..3) {
             0 => ReversalEvent::Refunded {
                 total_cents: self.rng.random_range(0..=order.amount_cents),
+                of_cents: Some(order.amount_cents),
             },
             1 => ReversalEvent::DisputeOpened { dispute, amount_cents: None },
             _ => ReversalEvent::DisputeClosed {

@@ -8,7 +8,8 @@ use super::id::new_id;
 use super::session::{Item, Session, Status};
 
 /// The supported parameters: those that Retouch sends.
-const PARAMETERS: [&str; 10] = [
+const PARAMETERS: [&str; 11] = [
+    "adaptive_pricing",
     "cancel_url",
     "client_reference_id",
     "customer_email",
@@ -44,6 +45,7 @@ pub fn create(form: &Form, now: i64) -> Result<Session, StripeError> {
         status: Status::Open,
         items,
         currency,
+        has_adaptive_pricing: has_adaptive_pricing(form),
         success_url: Some(success_url.ok_or_else(|| StripeError::missing("success_url"))?),
         cancel_url: address(form, "cancel_url")?,
         client_reference_id: reference(form)?,
@@ -53,6 +55,11 @@ pub fn create(form: &Form, now: i64) -> Result<Session, StripeError> {
         paid_by: None,
         payment: None,
     })
+}
+
+/// As at Stripe, the dashboard decides unless the request does; here, its setting is on.
+fn has_adaptive_pricing(form: &Form) -> bool {
+    form.inner("adaptive_pricing").and_then(|pricing| pricing.text("enabled")) != Some("false")
 }
 
 fn check(form: &Form, name: &str, supported: &str) -> Result<(), StripeError> {
@@ -215,6 +222,8 @@ pub(super) mod tests {
         assert_eq!(session.metadata["pack"], "3");
         assert_eq!(session.intent_metadata["order"], "o1");
         assert_eq!(session.customer_email.as_deref(), Some("a@b.c"));
+        assert!(session.has_adaptive_pricing);
+        assert!(!created(&body("&adaptive_pricing[enabled]=false")).unwrap().has_adaptive_pricing);
         assert_eq!(session.status, Status::Open);
         assert_eq!(session.expires_at, 1_000_000 + DAY);
         assert!(session.id.starts_with("cs_test_"));

@@ -16,6 +16,7 @@ pub fn session(session: &Session, public_url: &str) -> Value {
     let mut object = session_defaults();
     let fields = json!({
         "id": session.id,
+        "adaptive_pricing": {"enabled": session.has_adaptive_pricing},
         "amount_subtotal": amount,
         "amount_total": amount,
         "cancel_url": session.cancel_url,
@@ -46,7 +47,6 @@ pub fn session(session: &Session, public_url: &str) -> Value {
 fn session_defaults() -> Value {
     json!({
         "object": "checkout.session",
-        "adaptive_pricing": {"enabled": false},
         "after_expiration": null,
         "allow_promotion_codes": null,
         "automatic_tax": {"enabled": false, "liability": null, "provider": null, "status": null},

@@ -20,6 +20,9 @@ pub struct Session {
     pub items: Vec<Item>,
     /// The currency of all items, in lower case.
     pub currency: String,
+    /// True if the buyer may pay in the currency of their country.
+    #[serde(default)]
+    pub has_adaptive_pricing: bool,
     /// Where the buyer goes after paying.
     pub success_url: Option<String>,
     /// Where the buyer goes instead of paying.
@@ -212,6 +215,7 @@ pub(super) mod tests {
             status: Status::Open,
             items: vec![item],
             currency: "usd".into(),
+            has_adaptive_pricing: false,
             success_url: Some("http://ui.test/return?session_id={CHECKOUT_SESSION_ID}".into()),
             cancel_url: Some("http://ui.test/pricing".into()),
             client_reference_id: Some("u1".into()),
