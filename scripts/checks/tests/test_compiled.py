@@ -85,7 +85,7 @@ class KeepsCompiled(unittest.TestCase):
         self.assertAlmostEqual(times["core/lib.rs"], first["core/lib.rs"][1], places=3)
         self.assertAlmostEqual(times["migrations"], first["migrations/1.sql"][1], places=3)
         self.assertGreater(times["core/jobs.rs"], first["core/jobs.rs"][1])
-        # What was compiled from the first content, and is still there, must be older than a file that changed since.
+        # Artifacts of the first content may still be there; they must be older than the file.
         self.keep()
         self.sources["core/lib.rs"] = "third"
         self.assertGreater(self.times(self.clone())["core/jobs.rs"], first["core/jobs.rs"][1])
