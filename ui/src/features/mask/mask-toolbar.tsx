@@ -28,7 +28,7 @@ type MaskToolbarProps = {
 };
 
 const textButton =
-  'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60';
+  'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-sm px-2.5 max-[24rem]:px-1.5 text-sm font-medium hover:bg-sunken aria-disabled:cursor-not-allowed aria-disabled:text-soft aria-disabled:opacity-60';
 
 /** The brush, its size, selecting, and undo. */
 export function MaskToolbar(props: MaskToolbarProps) {

@@ -134,10 +134,10 @@ export default function CompareView(props: CompareViewProps) {
         />
       )}
       <ZoomBar control={control} placement={placement} />
-      <div className="flex flex-wrap gap-2 p-2 sm:absolute sm:bottom-3 sm:left-3 sm:p-0">
+      <div className="flex flex-wrap justify-center gap-2 px-2 pb-2 sm:absolute sm:bottom-3 sm:left-3 sm:p-0">
         <fieldset
           aria-label={t('Compare as')}
-          className="flex rounded-md border border-line bg-surface p-0.5 shadow-raised"
+          className="flex min-w-0 flex-wrap rounded-md border border-line bg-surface p-0.5 shadow-raised"
         >
           {modes.map(([name, label]) => (
             <button
@@ -146,7 +146,7 @@ export default function CompareView(props: CompareViewProps) {
               aria-pressed={mode === name}
               onClick={() => setMode(name)}
               className={classNames(
-                'min-h-9 thumb:min-h-11 rounded-sm px-2.5 text-sm font-medium',
+                'min-h-9 thumb:min-h-11 rounded-sm px-2.5 max-[24rem]:px-1 text-sm font-medium',
                 mode === name ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
               )}
             >
@@ -173,7 +173,7 @@ function Tag({ side, children }: { side: 'left' | 'right'; children: ReactNode }
   return (
     <span
       className={classNames(
-        'pointer-events-none absolute top-16 rounded-sm border border-line bg-surface px-2 py-1 text-xs font-medium text-ink',
+        'pointer-events-none absolute bottom-3 rounded-sm border border-line bg-surface px-2 py-1 text-xs font-medium text-ink sm:top-16 sm:bottom-auto',
         side === 'left' ? 'left-3' : 'right-3',
       )}
     >

@@ -66,7 +66,7 @@ export function ResultGallery(props: ResultGalleryProps) {
     );
   }
   return (
-    <div className="finishing-gallery grid gap-4">
+    <div className="finishing-gallery grid grid-cols-1 gap-4">
       {finish.isUnsavedIn(results) && (
         <Suspense>
           <LeaveGuard />

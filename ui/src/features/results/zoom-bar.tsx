@@ -6,7 +6,7 @@ import { t } from '@/lib/translate';
 /** Screen pixels per press of an arrow key. */
 const KEY_STEP = 48;
 
-/** The zoom level and its buttons, at the top right of a picture. */
+/** The zoom level and its buttons, at the top right of a picture; on a phone, below it. */
 export function ZoomBar({ control, placement }: { control: ViewControl; placement: Placement | null }) {
   const scale = placement?.view.scale ?? 1;
   return (
@@ -14,7 +14,7 @@ export function ZoomBar({ control, placement }: { control: ViewControl; placemen
     <div
       role="group"
       aria-label={t('Zoom')}
-      className="absolute top-3 right-3 flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised"
+      className="flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised max-sm:my-2 sm:absolute sm:top-3 sm:right-3"
     >
       <ZoomControls
         control={control}

@@ -42,7 +42,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
         aria-label={t('{alt}, enlarged: plus and minus zoom, arrow keys pan, Escape closes', { alt })}
         {...zoomHandlers(control, gestures)}
         onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
-        className="absolute inset-0 touch-none cursor-grab overflow-hidden rounded-lg bg-sunken select-none -outline-offset-2! active:cursor-grabbing"
+        className="absolute inset-0 row-start-1 row-end-2 touch-none cursor-grab overflow-hidden rounded-lg bg-sunken select-none -outline-offset-2! active:cursor-grabbing"
       >
         {placement && (
           <PlacedImage
