@@ -278,7 +278,8 @@ pub async fn delete_webhook(
 }
 
 /// Replaces the secret of a webhook. For a day, deliveries carry signatures of this secret and the last one. A second
-/// replacement within the day ends the use of the first secret.
+/// replacement within an hour, for example because the first response was lost, replaces only the secret of the first;
+/// a later one ends the use of all secrets but the last.
 #[utoipa::path(post, path = "/api/webhooks/{webhookId}/secret", tag = "webhooks",
     params(("webhookId" = String, Path)),
     responses((status = 200, body = WebhookWithSecretView), (status = 401, body = Problem),

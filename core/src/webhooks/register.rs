@@ -253,8 +253,9 @@ pub(super) async fn end_waiting(conn: &mut PgConnection, id: WebhookId) -> sqlx:
     .map(drop)
 }
 
-/// Replaces the secret of a webhook of `owner`. The old one signs as well for [`OLD_SECRET_HOURS`]. Returns false if
-/// `owner` has no such webhook.
+/// Replaces the secret of a webhook of `owner`. The old one signs as well for [`OLD_SECRET_HOURS`]. Another call within
+/// the first hour counts as a repeat: nobody may have received the secret in between, so the old one keeps its time.
+/// Returns false if `owner` has no such webhook.
 pub async fn rotate(
     pool: &PgPool,
     owner: UserId,
@@ -262,7 +263,12 @@ pub async fn rotate(
     secret: &[u8],
 ) -> sqlx::Result<bool> {
     let rotated = sqlx::query!(
-        "update webhooks set secret = $3, old_secret = secret, old_secret_until = now() + make_interval(hours => $4)
+        "update webhooks
+         set secret = $3,
+             old_secret = case when old_secret_until > now() + make_interval(hours => $4 - 1) then old_secret
+                               else secret end,
+             old_secret_until = case when old_secret_until > now() + make_interval(hours => $4 - 1) then old_secret_until
+                                     else now() + make_interval(hours => $4) end
          where id = $1 and owner_id = $2",
         id.uuid(),
         owner.uuid(),

@@ -493,6 +493,28 @@ async fn an_event_from_before_is_not_sent_when_a_webhook_is_turned_on(pool: PgPo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_repeated_rotation_keeps_the_secret_that_the_receiver_knows(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let until = async || webhooks::list(&pool, ada).await.unwrap()[0].old_secret_until;
+    let signing = async || {
+        webhooks::send_test(&pool, ada, hook).await.unwrap();
+        let claimed = claim(&pool, Lane::Fast, 10, 10).await;
+        claimed[0].secrets.iter().map(|secret| secret.0[0]).collect::<Vec<_>>()
+    };
+    assert!(webhooks::rotate(&pool, ada, hook, &[8; 32]).await.unwrap());
+    let first = until().await;
+    assert!(webhooks::rotate(&pool, ada, hook, &[9; 32]).await.unwrap());
+    assert_eq!(signing().await, [9, 7]);
+    assert_eq!(until().await, first, "a repeat does not prolong its use");
+    sql(&pool, "update webhooks set old_secret_until = old_secret_until - interval '61 minutes'")
+        .await;
+    assert!(webhooks::rotate(&pool, ada, hook, &[10; 32]).await.unwrap());
+    assert_eq!(signing().await, [10, 9]);
+    assert!(until().await > first);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn old_deliveries_and_those_of_deleted_accounts_go(pool: PgPool) {
     let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
     let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
