@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use retouch_core::accounts;
-use retouch_core::credits::{self, Adjusted, Adjustment};
+use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment};
 use retouch_core::db::PgPool;
 use serde_json::json;
 use uuid::Uuid;
@@ -34,12 +34,19 @@ impl Grant {
         let reference = self.reference.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
         let change =
             Adjustment { user, amount: self.amount, reference: &reference, note: Some(&self.note) };
-        let adjusted = credits::adjust(pool, &change).await.context("changing the balance")?;
+        let unknown = || {
+            format!("the balance may have changed; repeat the command with --reference {reference}")
+        };
+        let adjusted = match credits::adjust(pool, &change).await {
+            Err(error @ AdjustError::Database(_)) => return Err(error).with_context(unknown),
+            answered => answered.context("changing the balance")?,
+        };
         let is_new = adjusted == Adjusted::Applied;
         if is_new {
             tracing::info!(user.id = %user, amount = self.amount, reference, "Changed the balance of user {user} by {:+} credits", self.amount);
         }
-        let account = accounts::get(pool, user).await?.context("reading the balance")?;
+        let account = accounts::get(pool, user).await.with_context(unknown)?;
+        let account = account.context("reading the balance")?;
         let text = format!(
             "{} {:+} credits for user {user}, {} at {} (reference {reference}). Balance: {} credits, {} held.",
             if is_new { "Recorded" } else { "Already recorded:" },

@@ -317,6 +317,28 @@ async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_grant_whose_answer_was_lost_can_be_repeated(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    app.balance("ada").await;
+    // The connection breaks while the server commits.
+    let hang_up = "create function hang_up() returns trigger language plpgsql as
+             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+         create constraint trigger hangs_up after insert on ledger deferrable initially deferred
+             for each row execute function hang_up()";
+    sqlx::raw_sql(hang_up).execute(&app.pool).await.unwrap();
+    let grant = ["grant", "ada", "30", "--note", "an outage"];
+    let lost = admin(&app, &grant).await.unwrap_err().to_string();
+    sqlx::raw_sql("drop trigger hangs_up on ledger").execute(&app.pool).await.unwrap();
+    let (says, reference) = lost.split_once(" --reference ").unwrap();
+    assert_eq!(says, "the balance may have changed; repeat the command with");
+    let repeated = [&grant[..], &["--reference", reference]].concat();
+    for is_new in [true, false] {
+        assert_eq!(admin(&app, &repeated).await.unwrap().json["isNew"], is_new);
+    }
+    assert_eq!(app.balance("ada").await, (50, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn accounts_survive_another_url_of_the_identity_provider(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     app.balance("ada").await;
