@@ -9,6 +9,8 @@ pub(super) enum Act {
     Restore,
     Enhance,
     Add,
+    /// Gives what is there another color, or turns it into another thing.
+    Paint,
     /// Anything else that changes the picture.
     Change,
 }
@@ -54,8 +56,9 @@ pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
     let mends = first.mends();
     let paints = requests.iter().any(|Request { act, object }| match act {
         Act::Add => *object == Object::Thing || *object == Object::Color && !mends,
+        Act::Paint => true,
         Act::Change => *object == Object::Thing && !mends,
-        _ => false,
+        Act::Remove | Act::Restore | Act::Enhance => false,
     });
     let mode = match (first.act, first.object) {
         (Act::Remove | Act::Add, _) if removes && (replaces || paints) => FixMode::Edit,
@@ -67,7 +70,7 @@ pub(super) fn decide(requests: &[Request], replaces: bool) -> Option<FixMode> {
         | (Act::Add | Act::Change, Object::Detail) => FixMode::Enhance,
         (Act::Remove, _) => FixMode::Remove,
         (Act::Add, _) => FixMode::Add,
-        (Act::Change, _) => FixMode::Edit,
+        (Act::Paint | Act::Change, _) => FixMode::Edit,
     };
     Some(mode)
 }

@@ -26,8 +26,8 @@ pub(super) fn contains(words: &[String], phrases: &[&str]) -> bool {
     (0..words.len()).any(|start| leading(&words[start..], phrases).is_some())
 }
 
-/// Returns a text in lower case and without accents. An umlaut becomes two letters, as people write it without one:
-/// "schärfer" is sharper, and "scharfer" is sharp.
+/// Returns a text in lower case and without accents. An umlaut or ß becomes two letters, as people write it without
+/// one: "schärfer" is sharper, and "scharfer" is sharp.
 pub(super) fn folded(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars().flat_map(char::to_lowercase) {
@@ -35,6 +35,7 @@ pub(super) fn folded(text: &str) -> String {
             'ä' => plain.push_str("ae"),
             'ö' => plain.push_str("oe"),
             'ü' => plain.push_str("ue"),
+            'ß' => plain.push_str("ss"),
             'à'..='ã' => plain.push('a'),
             'ç' => plain.push('c'),
             // The last is an umlaut that follows its letter.

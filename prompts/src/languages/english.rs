@@ -2,6 +2,7 @@
 
 use super::verb::Verb;
 use super::vocabulary::ENGLISH;
+use super::words::Words;
 use crate::mode::Act;
 use crate::text::{contains, leading};
 
@@ -10,6 +11,46 @@ const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"
 /// Damage of a photo, but not of what it shows.
 const TORN: [&str; 11] =
     ["tear", "tears", "rip", "crack", "cracks", "fold", "folds", "line", "lines", "hole", "holes"];
+
+/// What an enhancement or a restoration may come with, without a new thing: "(enhance it) with AI", "with vivid colors".
+const NO_THINGS: [&str; 30] = [
+    "ai",
+    "photoshop",
+    "upscaler",
+    "enhancer",
+    "filter",
+    "tool",
+    "tools",
+    "model",
+    "software",
+    "app",
+    "care",
+    "precision",
+    "look",
+    "style",
+    "color",
+    "colors",
+    "colour",
+    "colours",
+    "contrast",
+    "light",
+    "lighting",
+    "tones",
+    "crack",
+    "broken",
+    "torn",
+    "missing",
+    "original",
+    "natural",
+    "realistic",
+    "better",
+];
+
+/// "With" after these describes them: "the woman with red hair".
+const PEOPLE: [&str; 12] = [
+    "man", "woman", "men", "women", "boy", "girl", "guy", "lady", "person", "people", "child",
+    "kid",
+];
 
 /// Signs of damage. A prompt without a verb that mentions one is a restoration.
 const DAMAGED: [&str; 10] = [
@@ -27,8 +68,11 @@ const DAMAGED: [&str; 10] = [
 
 /// Returns the verb of a part; see [`super::spaced`]. `is_whole` says whether the prompt has no other part.
 pub(super) fn verb_of(part: &[String], is_whole: bool) -> Option<Verb> {
-    if covers(part) || upgrades_to_another(part) {
+    if covers(part) {
         return Some(Verb::split(Act::Change));
+    }
+    if mends_with_another(part) {
+        return Some(Verb::split(Act::Paint));
     }
     let removes =
         cleans_a_thing(part, is_whole) || vanishes(part) || takes_out(part) || wants_gone(part);
@@ -124,9 +168,46 @@ pub(super) fn names_a_tool(part: &[String]) -> bool {
     part.first().is_some_and(|word| word == "use") && part.last().is_some_and(is_tool)
 }
 
-/// Recognizes "upgrade the car to a Ferrari".
-fn upgrades_to_another(part: &[String]) -> bool {
-    part.first().is_some_and(|word| word == "upgrade") && contains(part, &["to a", "to an", "into"])
+/// Recognizes "enhance the sky with clouds", "repair the car into a truck" and "upgrade the car to a Ferrari", but none of
+/// "enhance the photo with AI", "enhance the man with the hat", and "fix the vase with a crack".
+fn mends_with_another(part: &[String]) -> bool {
+    let mut verbs = [ENGLISH.enhance, ENGLISH.restore].into_iter();
+    let Some(verb) = verbs.find_map(|verbs| ENGLISH.leading(part, verbs)) else { return false };
+    let is_joint = |at: &usize| match part[*at].as_str() {
+        "with" | "into" => true,
+        "to" => part[0] == "upgrade",
+        _ => false,
+    };
+    // "Enhance with AI" names no thing.
+    let Some(joint) = (verb + 1..part.len()).find(is_joint) else { return false };
+    let new = &part[joint + 1..];
+    let is_named = new.first().is_some_and(|word| {
+        !ENGLISH.determiners.contains(&word.as_str()) && !word.ends_with("ing")
+    });
+    let describes = part[joint] == "with" && contains(&part[..joint], &PEOPLE);
+    let is_no_thing = || {
+        let Words { quality, sharp, detail, damage, defects, blurred, flaws, .. } = ENGLISH;
+        [&NO_THINGS, quality, sharp, detail, damage, defects, blurred, flaws]
+            .iter()
+            .any(|list| contains(new, list))
+    };
+    is_named && !describes && !is_no_thing()
+}
+
+/// Recognizes "remove the wall to show a garden".
+pub(super) fn reveals(part: &[String]) -> bool {
+    ENGLISH.leading(part, ENGLISH.remove).is_some()
+        && ENGLISH.contains(part, &["to show A", "to reveal A"])
+}
+
+/// Recognizes "without glasses smiling", which describes a person, but neither "without the man smiling" nor "without
+/// glasses".
+pub(super) fn describes(words: &[String]) -> bool {
+    const DO: [&str; 6] = ["smiling", "laughing", "grinning", "crying", "posing", "winking"];
+    let [without, thing, .., last] = words else { return false };
+    without == "without"
+        && DO.contains(&last.as_str())
+        && !ENGLISH.determiners.contains(&thing.as_str())
 }
 
 /// Returns true if a prompt without a verb mentions damage.

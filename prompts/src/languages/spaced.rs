@@ -70,7 +70,9 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
             },
         }
     }
-    if requests.first().is_some_and(|phrase| german::describes(text, &phrase.words)) {
+    let describes_a_person =
+        |words: &[String]| german::describes(text, words) || english::describes(words);
+    if requests.first().is_some_and(|phrase| describes_a_person(&phrase.words)) {
         return None;
     }
     if requests.len() > 1 && is_preface(&requests, plain) {
@@ -109,7 +111,8 @@ fn replaces(part: &[String]) -> bool {
             && verbs.iter().any(|verbs| ENGLISH.leading(bare(part), verbs).is_some())
             && !has(&["with", "for"])
     };
-    LANGUAGES.iter().any(|language| contains(part, language.instead))
+    (LANGUAGES.iter().any(|language| contains(part, language.instead))
+        || english::reveals(bare(part)))
         && !has(&[
             "not", "don't", "dont", "never", "nothing", "nicht", "nichts", "nie", "pas", "nao",
         ])
@@ -267,7 +270,26 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
         })
     };
     let only = || german::infinitive(part).filter(|_| part.len() == 1);
-    special.or_else(only).or_else(first).or_else(|| german::infinitive(part))
+    let verb = special.or_else(only).or_else(first).or_else(|| german::infinitive(part))?;
+    let act = if verb.act == Act::Change && paints(part) { Act::Paint } else { verb.act };
+    Some(Verb { act, ..verb })
+}
+
+/// Returns true if a change names a color or a new thing: "make her eyes blue", "turn it into a painting". Neither "make the
+/// red car bigger" nor "turn it into 4k" does, and "make it less yellow" corrects a color.
+fn paints(part: &[String]) -> bool {
+    const NOT_NEW: [&str; 5] = ["less", "weniger", "menos", "moins", "stay"];
+    let names_color = LANGUAGES.iter().any(|language| {
+        let (last, before) = part.split_last().expect("a part has words");
+        let is_infinitive = GERMAN.change.contains(&last.as_str());
+        let look = if is_infinitive { before.last() } else { Some(last) };
+        look.is_some_and(|look| language.colors.contains(&look.as_str()))
+    });
+    let becomes = ENGLISH.contains(part, &["into ANY", "to A"]);
+    let is_detail = LANGUAGES
+        .iter()
+        .any(|language| [language.detail, language.sharp].iter().any(|list| contains(part, list)));
+    names_color && !contains(part, &NOT_NEW) || becomes && !is_detail
 }
 
 /// Recognizes "enlève pas la voiture" and "add no new objects", which negate without a word before the verb.

@@ -5,6 +5,7 @@ mod combined;
 mod english;
 mod german;
 mod japanese;
+mod paintings;
 mod quality;
 mod romance;
 

@@ -23,6 +23,8 @@ pub struct Words {
     pub restore: List,
     /// Verbs of an enhancement.
     pub enhance: List,
+    /// Verbs that give what is there another color or clothes.
+    pub paint: List,
     /// Verbs that clean: an enhancement of the whole picture.
     pub clean: List,
     /// Verbs that raise a quality.
@@ -33,6 +35,8 @@ pub struct Words {
     pub add: List,
     /// Verbs of another change.
     pub change: List,
+    /// Names of colors.
+    pub colors: List,
     /// Words for the whole picture.
     pub whole: List,
     /// Damage: removing it is a restoration.
@@ -58,10 +62,11 @@ pub struct Words {
 }
 
 /// The verbs of each act. An earlier act wins.
-pub const LISTS: [(Act, Choice); 5] = [
+pub const LISTS: [(Act, Choice); 6] = [
     (Act::Remove, |words| words.remove),
     (Act::Enhance, |words| words.enhance),
     (Act::Restore, |words| words.restore),
+    (Act::Paint, |words| words.paint),
     (Act::Add, |words| words.add),
     (Act::Change, |words| words.change),
 ];

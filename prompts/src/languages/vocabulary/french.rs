@@ -91,6 +91,7 @@ pub const FRENCH: Words = Words {
         "reconstituer",
     ],
     enhance: &["ameliore", "ameliorer", "ameliorez", "defloute", "deflouter", "defloutez"],
+    paint: &["colorise", "coloriser", "colorisez", "colorie", "colorier", "coloriez"],
     clean: &["nettoie", "nettoyer", "nettoyez"],
     raise: &["augmente", "augmentez", "augmenter"],
     lower: &["reduis", "reduisez", "reduire", "diminue", "diminuez", "diminuer"],
@@ -128,6 +129,11 @@ pub const FRENCH: Words = Words {
         "transforme",
         "transformez",
         "transformer DET",
+    ],
+    colors: &[
+        "rouge", "rouges", "bleu", "bleue", "bleus", "bleues", "vert", "verte", "verts", "vertes",
+        "jaune", "rose", "noir", "noire", "noirs", "noires", "blanc", "blanche", "blancs",
+        "blanches", "gris", "blond", "blonds",
     ],
     whole: &["photo", "photos", "image", "images", "portrait", "selfie"],
     damage: &[
