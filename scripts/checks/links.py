@@ -1,6 +1,7 @@
 """Checks the links of Markdown files: a relative link must lead to a file, and a fragment to a heading of it.
 
-Paths in backticks (`core/src/jobs.rs`, `core/src/jobs*`) must exist too, so that documents follow a file that moves.
+Paths in backticks must exist too, so that documents follow a file that moves: `core/src/jobs.rs`, `core/src/jobs*`,
+`worker/src/tools/<tool>.rs` for any tool, and `routes/views.rs` somewhere.
 """
 
 import re
@@ -17,6 +18,8 @@ CODE = re.compile(r"(`+)(.+?)\1")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.M)
 ROOMS = "|".join((*crates(), "clients", "scripts", "ui", "models", "migrations", "deploy", "docs"))
 PATH = re.compile(rf"(?:{ROOMS})/[\w.*/-]*\w[\w.*-]*/?|\.github/[\w./-]+")
+# The end of the path of a source file.
+END = re.compile(r"[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:rs|tsx?|mjs|py)")
 # Built, fetched and secret files, placeholders, and `deploy/NAME` of kubectl.
 ABSENT = re.compile(r"^(deploy/compose/secrets|deploy/monitoring/nodes|deploy/retouch-|models/sd15-inpainting|ui/dist)|\.onnx$|/(X$|NNNN)")
 # Records of the past, and texts of others.
@@ -25,10 +28,12 @@ EXEMPT = ("CHANGELOG.md", "THIRD-PARTY.md")
 
 def check(folder=REPO):
     """Returns one sentence for each link that leads nowhere."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    pages = [folder / name for name in sorted(set(listed.split("\0"))) if name and name not in EXEMPT and (folder / name).is_file()]
-    return [finding for page in pages for finding in [*wrong_links(folder, page), *wrong_paths(folder, page)]]
+    files = [name for name in sorted(set(listed.split("\0"))) if (folder / name).is_file()]
+    pages = [folder / name for name in files if name.endswith(".md") and name not in EXEMPT]
+    ends = {name[at.end() :] for name in files for at in re.finditer("^|/", name)}
+    return [finding for page in pages for finding in [*wrong_links(folder, page), *wrong_paths(folder, page, ends)]]
 
 
 def wrong_links(folder, page):
@@ -47,13 +52,15 @@ def wrong_links(folder, page):
             yield f"{where}: {path.relative_to(folder)} has no heading #{fragment}"
 
 
-def wrong_paths(folder, page):
+def wrong_paths(folder, page, ends):
     text = FENCE.sub(keep_lines, page.read_text())
     for code in CODE.finditer(text):
-        name = code[2]
-        if PATH.fullmatch(name) and not ABSENT.search(name) and not any(folder.glob(name)):
+        name = re.sub(r"<\w+>", "*", code[2])
+        if ABSENT.search(name):
+            continue
+        if (PATH.fullmatch(name) and not any(folder.glob(name))) or (not PATH.match(name) and END.fullmatch(name) and name not in ends):
             number = text.count("\n", 0, code.start()) + 1
-            yield f"{page.relative_to(folder)}:{number}: `{name}` does not exist"
+            yield f"{page.relative_to(folder)}:{number}: `{code[2]}` does not exist"
 
 
 def keep_lines(block):

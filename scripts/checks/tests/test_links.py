@@ -51,3 +51,6 @@ class LinksTest(unittest.TestCase):
         self.write("core/src/jobs.rs", "")
         self.assertEqual(self.findings("`core/src/jobs.rs`, `core/src/jobs*`, `core/`, `core::jobs`, `scripts/test --full`"), [])
         self.assertEqual(self.findings("`core/src/gone.rs`"), ["docs/page.md:1: `core/src/gone.rs` does not exist"])
+        self.assertEqual(self.findings("`core/src/<job>.rs`, `src/jobs.rs`, `jobs.rs`, `gone.rs`, `other/NAME`"), [])
+        for gone in ("core/src/jobs/<kind>.rs", "src/gone.rs"):
+            self.assertEqual(self.findings(f"`{gone}`"), [f"docs/page.md:1: `{gone}` does not exist"])
