@@ -226,9 +226,10 @@ pub(super) async fn outcome_of(app: &App, job: Job) -> Result<RunOutcome, ApiErr
 pub async fn announce_canceled(app: &App, canceled: &[JobId]) {
     for job in canceled {
         app.job_events.publish_locally(*job);
-        if let Err(error) = app.queue.publish(JobEvent::changed(*job)).await {
-            tracing::warn!(%error, job.id = %job, "Could not announce that job {job} was canceled");
-        }
+    }
+    let events = canceled.iter().copied().map(JobEvent::changed);
+    if let Err(error) = app.queue.publish_all(events).await {
+        tracing::warn!(%error, "Could not announce that {} jobs were canceled", canceled.len());
     }
 }
 

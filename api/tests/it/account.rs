@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use clap::Parser;
@@ -120,7 +121,7 @@ async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool)
         tokio::spawn(async move { app.post(&run).by(&ada).send().await })
     };
     retouch_standins::testing::eventually(
-        std::time::Duration::from_secs(10),
+        Duration::from_secs(10),
         "a job",
         async || {
             let jobs = app.get("/api/jobs").by(&ada).send().await.json();
@@ -314,6 +315,21 @@ async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
     let several =
         admin(&app, &["grant", "ada@example.test", "5", "--note", "x"]).await.unwrap_err();
     assert!(several.to_string().starts_with("several accounts"), "{several}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_silent_redis_delays_the_deletion_of_an_account_only_once(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    app.upload("ada").await;
+    let runs = "insert into jobs (id, owner_id, image_id, tool, tier, cost)
+                select gen_random_uuid(), owner_id, id, 'remove-background', 'free', 0
+                from images, generate_series(1, 20)";
+    sqlx::query(runs).execute(&app.pool).await.unwrap();
+    app.redis().freeze();
+    let started = Instant::now();
+    let deleted = app.delete("/api/user").by(&app.token("ada")).send().await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT, "{}", deleted.text());
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use redis::{AsyncCommands, RedisResult};
+use redis::RedisResult;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use tokio::time::timeout;
@@ -98,10 +98,23 @@ impl JobEvent {
 impl Queue {
     /// Publishes an event to all processes. Events may get lost; the state of a job is in Postgres.
     pub async fn publish(&self, event: JobEvent) -> Result<(), QueueError> {
-        let text = serde_json::to_string(&event).map_err(std::io::Error::from);
-        let text = text.map_err(redis::RedisError::from)?;
-        let published: RedisResult<()> = self.conn.clone().publish(self.channel(), text).await;
-        Ok(published?)
+        self.publish_all([event]).await
+    }
+
+    /// Publishes events in one round trip, so that a server that does not answer is waited for once.
+    pub async fn publish_all(
+        &self,
+        events: impl IntoIterator<Item = JobEvent>,
+    ) -> Result<(), QueueError> {
+        let mut publishing = redis::pipe();
+        for event in events {
+            let text = serde_json::to_string(&event).map_err(std::io::Error::from);
+            publishing.publish(self.channel(), text.map_err(redis::RedisError::from)?).ignore();
+        }
+        if publishing.is_empty() {
+            return Ok(());
+        }
+        Ok(publishing.query_async::<()>(&mut self.conn.clone()).await?)
     }
 
     /// Subscribes to all events and forwards them to `receivers`, forever, through restarts and outages of the
