@@ -120,14 +120,10 @@ async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool)
         let (app, ada, run) = (app.clone(), ada.clone(), run.clone());
         tokio::spawn(async move { app.post(&run).by(&ada).send().await })
     };
-    retouch_standins::testing::eventually(
-        Duration::from_secs(10),
-        "a job",
-        async || {
-            let jobs = app.get("/api/jobs").by(&ada).send().await.json();
-            (!jobs["jobs"].as_array().unwrap().is_empty()).then_some(())
-        },
-    )
+    retouch_standins::testing::eventually(Duration::from_secs(10), "a job", async || {
+        let jobs = app.get("/api/jobs").by(&ada).send().await.json();
+        (!jobs["jobs"].as_array().unwrap().is_empty()).then_some(())
+    })
     .await;
 
     let by_program = app.delete("/api/user").header("x-api-key", &key).send().await;
