@@ -16,8 +16,9 @@ def require(model, tools, settings):
     program = PROGRAMS / "retouch-worker"
     if not program.is_file():
         info(
-            f"! {program} is not built, so only the checksums of {model.name} were verified. A worker refuses a model that fails; "
-            f"build it (`cargo build --release --workspace --bins`), then run `retouch-worker models check {model.name}`."
+            f"! No worker is built here, so only the checksums of {model.name} were verified. A worker refuses a model that fails. To check "
+            f"it with Compose, run `docker compose exec worker retouch-worker models check {model.name}`; in a checkout, build the programs "
+            f"(`cargo build --release --workspace --bins`), and run `target/release/retouch-worker models check {model.name}`."
         )
         return
     info(f"Checking {model.name} as a worker would; on a CPU, a large model takes minutes …")
