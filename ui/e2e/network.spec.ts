@@ -66,3 +66,15 @@ test('Back and Forward move through the pages, never through the sign-in', async
   await page.goForward();
   await expect(page.getByRole('heading', { name: 'My Images' })).toBeVisible();
 });
+
+test('on a phone without a network, the tools of a selection stay in sight', async ({ page, context }) => {
+  await page.setViewportSize({ width: 320, height: 568 });
+  await startSignedIn(page);
+  await openTool(page);
+  await page.goto('/images');
+  await page.getByRole('checkbox').first().check();
+  await context.setOffline(true);
+  await expect(page.getByText('You are offline')).toBeVisible();
+  // Nothing covers it.
+  await page.getByRole('button', { name: 'Delete' }).click({ trial: true });
+});

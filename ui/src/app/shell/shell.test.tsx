@@ -124,12 +124,13 @@ describe('a file dropped outside a drop area', () => {
   });
 });
 
-test('the offline notice does not cover the footer', async () => {
+test('the page says when it is offline, and only then', async () => {
   renderApp('/terms');
   await screen.findByRole('heading', { name: 'Terms of Service' });
-  vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
-  fireEvent(window, new Event('offline'));
-  const notice = (await screen.findByText(/^You are offline/)).closest('.fixed');
-  expect(screen.getByRole('contentinfo').nextElementSibling).toHaveClass('h-28');
-  expect(notice).toBeVisible();
+  const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  fireEvent.offline(window);
+  expect(await screen.findByRole('alert')).toHaveTextContent(/^You are offline/);
+  onLine.mockReturnValue(true);
+  fireEvent.online(window);
+  expect(screen.queryByRole('alert')).toBeNull();
 });

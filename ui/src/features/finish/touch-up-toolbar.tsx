@@ -21,7 +21,7 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
     <div className="grid gap-2">
       <div
         data-touching-up
-        className="flex flex-wrap items-center gap-2 docked:fixed docked:inset-x-0 docked:bottom-0 docked:z-20 docked:justify-center docked:border-t docked:border-line docked:bg-surface docked:px-4 docked:py-2"
+        className="flex flex-wrap items-center gap-2 docked:fixed docked:inset-x-0 docked:bottom-(--offline) docked:z-20 docked:justify-center docked:border-t docked:border-line docked:bg-surface docked:px-4 docked:py-2"
       >
         <RadioGroup label={t('Touch-up tool')}>
           {tools.map(({ tool, icon, label, key }) => (

@@ -48,11 +48,12 @@ export function DownloadImages({ images, download }: DownloadImagesProps) {
       </select>
       <Button
         variant="secondary"
+        className="max-sm:px-3"
         disabled={images.length === 0 || isTooMany}
         onPointerEnter={prefetch(loadDownloadImages)}
         onClick={() => download.start({ images, include })}
       >
-        <Icon name="download" />
+        <Icon name="download" className="size-5 max-sm:hidden" />
         {t('Download ZIP')}
       </Button>
       {problem && (

@@ -62,7 +62,7 @@ export default function SelectionTools(props: SelectionToolsProps) {
           </Button>
         )}
       </div>
-      <div className="flex items-center gap-2 max-sm:fixed max-sm:inset-x-0 max-sm:bottom-0 max-sm:justify-between max-sm:border-t max-sm:border-line max-sm:bg-surface max-sm:p-3">
+      <div className="flex items-center gap-2 max-sm:fixed max-sm:inset-x-0 max-sm:bottom-(--offline) max-sm:justify-between max-sm:border-t max-sm:border-line max-sm:bg-surface max-sm:p-3">
         <DownloadImages images={images} download={download} />
         <ConfirmButton
           variant="danger"

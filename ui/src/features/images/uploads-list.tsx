@@ -30,7 +30,7 @@ export default function UploadsList({ uploads }: { uploads: Upload[] }) {
     <div
       ref={box}
       tabIndex={-1}
-      className="fixed bottom-(--floor) left-4 z-40 grid w-80 max-w-[calc(100%-2rem)] gap-3 rounded-md border border-line bg-surface p-4 text-sm shadow-overlay outline-none max-sm:in-[:root:has([data-selecting])]:bottom-22 max-xl:in-[:root:has([data-offline])]:bottom-[calc(var(--floor)+5.5rem)]"
+      className="fixed bottom-(--floor) left-4 z-40 grid w-80 max-w-[calc(100%-2rem)] gap-3 rounded-md border border-line bg-surface p-4 text-sm shadow-overlay outline-none"
     >
       {!isOne && <Summary uploads={uploads} />}
       <ul aria-label={t('Uploads')} className="-m-1 grid max-h-[min(40dvh,20rem)] gap-3 overflow-y-auto p-1">

@@ -141,7 +141,7 @@ function Editor({ image }: { image: Image }) {
           {stage.announcement}
         </p>
         {/* Stays visible while the user draws, with the reason why a run does not start. */}
-        <div className="grid gap-3 bar:sticky bar:bottom-0 bar:z-10 bar:border-t bar:border-line bar:bg-canvas bar:py-2">
+        <div className="grid gap-3 bar:sticky bar:bottom-(--offline) bar:z-10 bar:border-t bar:border-line bar:bg-canvas bar:py-2">
           <PromptField
             ref={promptField}
             prompt={prompt}
