@@ -139,9 +139,15 @@ pub async fn find_user(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User
     let Some(found) = found else { return Ok(None) };
     if found.unnoted {
         // At most once a minute, so that the requests of a busy program do not contend for this row.
-        sqlx::query!("update api_keys set last_used_at = now() where id = $1", found.id)
-            .execute(pool)
-            .await?;
+        let noted =
+            sqlx::query!("update api_keys set last_used_at = now() where id = $1", found.id)
+                .execute(pool)
+                .await;
+        match noted {
+            // A database that accepts no writes can still be read.
+            Err(error) if !db::is_unavailable(&error) => return Err(error),
+            _ => {}
+        }
     }
     Ok(Some(User {
         id: found.user,

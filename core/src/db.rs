@@ -229,11 +229,12 @@ pub async fn identity(pool: &PgPool) -> sqlx::Result<String> {
     .await
 }
 
-/// Checks within two seconds that the database answers and has the migrations of this version.
+/// Checks within four seconds that the database accepts writes and has the migrations of this version.
 ///
 /// # Errors
-/// [`DatabaseError::Configuration`] if it lacks some.
+/// [`DatabaseError::Configuration`] if it is read-only or lacks some.
 pub async fn check(pool: &PgPool) -> sqlx::Result<()> {
+    ping(pool).await?;
     match within_time(PING_TIMEOUT, missing_migrations(pool)).await? {
         0 => Ok(()),
         missing => {
@@ -244,12 +245,19 @@ pub async fn check(pool: &PgPool) -> sqlx::Result<()> {
     }
 }
 
-/// Checks that the server answers, within two seconds.
+/// Checks that the server answers and accepts writes, within two seconds.
+///
+/// # Errors
+/// [`DatabaseError::Configuration`] if it is read-only, as a standby is.
 pub async fn ping(pool: &PgPool) -> sqlx::Result<()> {
-    within_time(PING_TIMEOUT, async {
-        sqlx::query!("select 1 as one").fetch_one(pool).await.map(drop)
-    })
-    .await
+    let is_read_only = sqlx::query_scalar!(
+        r#"select current_setting('transaction_read_only')::boolean as "is_read_only!""#,
+    );
+    if within_time(PING_TIMEOUT, is_read_only.fetch_one(pool)).await? {
+        tracing::warn!("The database is read-only");
+        return Err(sqlx::Error::Configuration("the database is read-only".into()));
+    }
+    Ok(())
 }
 
 pub(crate) fn exactly_one(rows: u64) -> sqlx::Result<()> {

@@ -65,7 +65,8 @@ pub struct ModelView {
     loaded: bool,
 }
 
-/// Returns 200 if Postgres, with the migrations of this version, Redis, and the object store are available, otherwise 503.
+/// Returns 200 if Postgres accepts writes and has the migrations of this version, and Redis and the object store are
+/// available, otherwise 503.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness)))]
 pub async fn readyz(

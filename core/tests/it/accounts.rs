@@ -51,6 +51,18 @@ async fn claim(pool: &PgPool, worker: WorkerId) -> Option<JobId> {
     claimed.map(|claimed| claimed.id)
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_key_works_while_the_database_is_read_only(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let key = NewApiKey { name: "batch", shown: "rt_abcdef", sha256: &[3; 32] };
+    api_keys::create(&pool, ada, &key).await.unwrap();
+    let standby = (*pool.connect_options()).clone();
+    let standby = standby.options([("default_transaction_read_only", "on")]);
+    let standby = PgPoolOptions::new().connect_with(standby).await.unwrap();
+    let found = api_keys::find_user(&standby, &[3; 32]).await.unwrap();
+    assert_eq!(found.unwrap().id, ada);
+}
+
 /// Writes the objects of a job's result and finishes the job.
 async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) -> Finish {
     let made = new_result(job, 1);

@@ -58,6 +58,19 @@ async fn a_database_without_migrations_is_not_ready(pool: PgPool) {
     db::check(&pool).await.unwrap();
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_database_that_accepts_no_writes_is_not_ready(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let standby = database.options([("default_transaction_read_only", "on")]);
+    let pool = options.connect_with(standby).await.unwrap();
+    for answer in [db::ping(&pool).await, db::check(&pool).await] {
+        let refused = answer.unwrap_err().to_string();
+        assert!(refused.contains("read-only"), "{refused}");
+    }
+}
+
 #[sqlx::test(migrations = false)]
 async fn an_older_version_accepts_a_newer_schema_that_has_all_of_its_own(pool: PgPool) {
     let newer = table_and("create index gadgets_by_name on gadgets (name);").await;
