@@ -27,8 +27,8 @@ use crate::{OrderId, UserId};
 pub use place::{PlaceError, attach_session, expire_abandoned, place, refuse};
 pub use reversal::{Reversal, ReversalEvent, Reversed};
 pub use settle::{
-    Message, Outcome, Payment, PaymentEvent, PaymentStatus, due_for_check, forget_texts, receive,
-    settle,
+    DueCheck, Message, Outcome, Payment, PaymentEvent, PaymentStatus, due_for_check, forget_texts,
+    receive, settle,
 };
 
 /// The status of an order.

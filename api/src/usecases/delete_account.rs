@@ -29,7 +29,8 @@ async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
 /// Closes the payment pages of a deleted account.
 pub(super) async fn close_pages(app: &App, user: UserId, sessions: &[String]) {
     let Some(payments) = &app.payments else { return };
-    // If a page stays open and the buyer pays, the audit reports the order, because nobody can get its credits.
+    // A page that stays open is closed by the next check of its payment. If the buyer pays before, the audit reports the
+    // order, because nobody can get its credits.
     for session in sessions {
         if let Err(error) = payments.close(session).await {
             tracing::warn!(user.id = %user, "Could not close a payment page: {error}");

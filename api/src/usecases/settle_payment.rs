@@ -1,12 +1,14 @@
 //! Settles payments, whether we learn of them from the provider's message, the buyer's return or our own check.
 
+use std::slice;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use retouch_core::UserId;
 use retouch_core::db;
-use retouch_core::orders::{self, OrderStatus, Outcome};
+use retouch_core::orders::{self, DueCheck, OrderStatus, Outcome};
 
+use super::delete_account::close_pages;
 use crate::error::ApiError;
 use crate::payments::{MessageError, Payments, PaymentsError, SessionStatus};
 use crate::state::App;
@@ -121,13 +123,17 @@ pub async fn watch_payments(app: App) {
     }
 }
 
-/// Retrieves and settles the payments that are due for a check.
+/// Retrieves and settles the payments that are due for a check. Closes pages that the deletion of an account left open,
+/// because the provider did not answer or the process ended.
 pub async fn check_pending_payments(app: &App, payments: &Payments) -> anyhow::Result<()> {
     loop {
         let due = db::within(orders::due_for_check(&app.pool, CHECK_LIMIT)).await?;
-        for session in &due {
+        for DueCheck { session, buyer, is_buyer_deleted } in &due {
             match payments.retrieve(session).await {
                 Ok(state) => {
+                    if *is_buyer_deleted && state.status == SessionStatus::Open {
+                        close_pages(app, *buyer, slice::from_ref(session)).await;
+                    }
                     let settling = orders::settle(&app.pool, &state.payment);
                     count("question", db::within(settling).await?);
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retouch_api::usecases::settle_payment::check_pending_payments;
-use retouch_core::{credits, orders};
+use retouch_core::{accounts, credits, orders};
 use retouch_standins::stripe::{DisputeStatus, EventKind, Outcome, StripeStandIn};
 use retouch_standins::testing::{eventually, sign_in, waits_for_a_lock};
 use serde_json::{Value, json};
@@ -578,6 +578,19 @@ async fn a_client_that_hangs_up_while_its_account_is_deleted_leaves_no_page_open
         (stripe.session(&session).unwrap()["status"] == "expired").then_some(())
     })
     .await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn our_own_check_closes_a_page_that_a_deleted_account_left_open(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let (adas, bobs) = (begin(&app, &stripe, "ada", 1).await, begin(&app, &stripe, "bob", 1).await);
+    let ada = sign_in(&app.pool, &app.issuer.url, "ada").await.id;
+    // As if the process ended before it could close the page.
+    accounts::delete(&app.pool, ada, &[1; 32]).await.unwrap().unwrap();
+    sqlx::query("update orders set next_check_at = now()").execute(&app.pool).await.unwrap();
+    check_pending_payments(&app.app, app.app.payments.as_ref().unwrap()).await.unwrap();
+    let status = |session: &str| stripe.session(session).unwrap()["status"].clone();
+    assert_eq!((status(&adas), status(&bobs)), (json!("expired"), json!("open")));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

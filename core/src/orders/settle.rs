@@ -408,11 +408,21 @@ async fn take_waiting(
     read.collect::<Result<_, _>>().map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
+/// A checkout session to poll the provider about.
+#[derive(Clone, Debug)]
+pub struct DueCheck {
+    pub session: String,
+    pub buyer: UserId,
+    /// True if the buyer's account was deleted: nobody should pay any more.
+    pub is_buyer_deleted: bool,
+}
+
 /// Returns up to `limit` checkout sessions to poll the provider about, because no message has arrived for a while.
 /// Each goes to one caller only, and again after an interval that grows with the order's age, for 90 days: no payment takes
 /// longer to succeed or fail.
-pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar!(
+pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<DueCheck>> {
+    sqlx::query_as!(
+        DueCheck,
         r#"update orders set next_check_at = now() + greatest(interval '2 minutes',
                                  least(interval '1 hour', (now() - created_at) / 2))
            where id in (
@@ -421,7 +431,9 @@ pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String
                  and created_at > now() - interval '90 days'
                order by next_check_at limit $1 for update skip locked
            )
-           returning session as "session!""#,
+           returning session as "session!", user_id as "buyer: UserId", exists (
+               select from users u where u.id = orders.user_id and u.deleted_at is not null
+           ) as "is_buyer_deleted!""#,
         limit,
     )
     .fetch_all(pool)

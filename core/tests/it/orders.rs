@@ -65,6 +65,12 @@ async fn summary(pool: &PgPool, order: &Order) -> (OrderStatus, bool, i32) {
     (order.status, order.fulfilled_at.is_some(), order.credits_taken_back)
 }
 
+/// Returns the checkout sessions that are due for a check.
+async fn due_for_check(pool: &PgPool) -> Vec<String> {
+    let due = orders::due_for_check(pool, 10).await.unwrap();
+    due.into_iter().map(|due| due.session).collect()
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_payment_grants_credits_once_despite_repeated_messages(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
@@ -204,7 +210,7 @@ async fn an_order_that_the_provider_had_refused_is_open_again_with_its_page(pool
         .execute(&pool)
         .await
         .unwrap();
-    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), ["cs_again"]);
+    assert_eq!(due_for_check(&pool).await, ["cs_again"]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -340,7 +346,7 @@ async fn a_payment_with_a_wrong_amount_is_not_polled_again_and_does_not_expire(p
     let later = "update orders set created_at = now() - interval '73 hours',
                                    next_check_at = now() - interval '1 second'";
     sqlx::query(later).execute(&pool).await.unwrap();
-    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), Vec::<String>::new());
+    assert_eq!(due_for_check(&pool).await, Vec::<String>::new());
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 0);
     assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, false, 0));
 }
@@ -460,19 +466,15 @@ async fn unpaid_orders_are_polled_and_then_expire(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
     let pageless = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
-    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), Vec::<String>::new());
+    assert_eq!(due_for_check(&pool).await, Vec::<String>::new());
     let age = |hours: i32| {
         sqlx::query("update orders set created_at = now() - make_interval(hours => $1), next_check_at = now() - interval '1 second'")
             .bind(hours)
             .execute(&pool)
     };
     age(1).await.unwrap();
-    assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), [order.session.clone().unwrap()]);
-    assert_eq!(
-        orders::due_for_check(&pool, 10).await.unwrap(),
-        Vec::<String>::new(),
-        "polled a moment ago"
-    );
+    assert_eq!(due_for_check(&pool).await, [order.session.clone().unwrap()]);
+    assert_eq!(due_for_check(&pool).await, Vec::<String>::new(), "polled a moment ago");
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 0);
     age(26).await.unwrap();
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 1);
