@@ -9,7 +9,8 @@ use retouch_catalog::{JobClass, Tier, ToolName};
 pub struct QueueDepth {
     pub class: JobClass,
     pub waiting: i64,
-    /// The age of the oldest in seconds; 0 if there is none.
+    /// How long the oldest has waited since a worker could claim it, in seconds; 0 if there is none. A job between two
+    /// attempts does not wait for a worker.
     pub oldest_secs: f64,
 }
 
@@ -17,7 +18,8 @@ pub struct QueueDepth {
 pub async fn queue_depths(pool: &PgPool) -> sqlx::Result<Vec<QueueDepth>> {
     let rows = sqlx::query!(
         r#"select tool as "tool: ToolName", tier as "tier: Tier", count(*) as "waiting!",
-                  extract(epoch from now() - min(created_at))::float8 as "oldest_secs!"
+                  coalesce(extract(epoch from now() - min(greatest(created_at, run_after))
+                                              filter (where run_after <= now())), 0)::float8 as "oldest_secs!"
            from jobs where state = 'queued' group by tool, tier"#,
     )
     .fetch_all(pool)

@@ -64,6 +64,25 @@ async fn assert_books_balance(pool: &PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn only_jobs_that_a_worker_could_claim_wait_for_one(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let waits = async || {
+        let depths = jobs::queue_depths(&pool).await.unwrap();
+        let class = JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground };
+        let depth = depths.into_iter().find(|depth| depth.class == class).unwrap();
+        (depth.waiting, depth.oldest_secs.round())
+    };
+    let old = "update jobs set created_at = now() - interval '10 minutes', run_after = now() + interval '1 minute'";
+    sqlx::query(old).execute(&pool).await.unwrap();
+    assert_eq!(waits().await, (1, 0.0), "between two attempts");
+    let due = "update jobs set run_after = now() - interval '30 seconds'";
+    sqlx::query(due).execute(&pool).await.unwrap();
+    let (_, secs) = waits().await;
+    assert!((30.0..60.0).contains(&secs), "{secs}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn icons_do_not_make_upscales_look_slow(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let worker = WorkerId::new();
