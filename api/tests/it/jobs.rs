@@ -44,6 +44,7 @@ async fn the_event_stream_shows_progress_and_ends_with_the_result(pool: PgPool) 
     let path = format!("/api/jobs/{id}/events");
     let response = app.get(&path).by(&app.token("ada")).open().await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
     let mut body = response.into_body().into_data_stream();
     let first = body.next().await.unwrap().unwrap();
     assert!(first.starts_with(b"event: job"), "the first event arrives immediately");
@@ -209,6 +210,7 @@ async fn the_account_stream_shows_runs_results_and_credits_of_other_tabs(pool: P
     let image = app.upload("ada").await;
     let response = app.get("/api/events").by(&app.token("ada")).open().await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
     let mut body = response.into_body().into_data_stream();
     let first = account_events(&mut body, |name, _| name == "account").await;
     assert_eq!(first[0].1["user"]["credits"], 20);

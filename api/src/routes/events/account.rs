@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures::Stream;
+use axum::response::IntoResponse;
+use axum::response::sse::Event;
 use retouch_core::jobs::{self, Job};
 use retouch_core::users;
 use retouch_core::{JobId, UserId, db};
 use tokio::time::Instant;
 
-use super::{KEEP_ALIVE, MAX_AGE};
+use super::{MAX_AGE, respond};
 use crate::error::ApiError;
 use crate::http::caller::SignedIn;
 use crate::http::json::text;
@@ -43,7 +43,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 pub async fn account_events(
     State(app): State<App>,
     SignedIn(user): SignedIn,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
+) -> Result<impl IntoResponse, ApiError> {
     let stream = AccountStream {
         subscription: app.job_events.subscribe_to_account(user.id)?,
         app,
@@ -53,7 +53,7 @@ pub async fn account_events(
         pending: VecDeque::new(),
     };
     let events = futures::stream::unfold(stream, AccountStream::next);
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    Ok(respond(events))
 }
 
 /// An event of the stream, for the OpenAPI document.

@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::IntoResponse;
+use axum::response::sse::Event;
 use chrono::{DateTime, Utc};
-use futures::Stream;
 use retouch_core::db;
 use retouch_core::jobs::{self, Job};
 
-use super::{KEEP_ALIVE, MAX_AGE};
+use super::{MAX_AGE, respond};
 use crate::error::ApiError;
 use crate::http::caller::OptionalUser;
 use crate::http::problem::Problem;
@@ -37,7 +37,7 @@ pub async fn job_events(
     State(app): State<App>,
     OptionalUser(caller): OptionalUser,
     Path(job): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
+) -> Result<impl IntoResponse, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
     let place = job.owner.map(|owner| app.job_events.subscribe_to_account(owner)).transpose()?;
     let subscription = app.job_events.subscribe(job.id);
@@ -45,7 +45,7 @@ pub async fn job_events(
     let stream =
         JobStream { subscription, app, job, ends_at, sent: None, number: 0, _place: place };
     let events = futures::stream::unfold(stream, JobStream::next);
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    Ok(respond(events))
 }
 
 /// An event of the stream, for the OpenAPI document.
