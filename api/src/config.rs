@@ -231,7 +231,7 @@ pub struct LimitsConfig {
     #[arg(long, env = "RETOUCH_UPLOAD_PAUSE_SECS", default_value_t = 30, value_parser = value_parser!(u64).range(1..=3600))]
     pub upload_pause_secs: u64,
     /// Seconds that a run request waits for the result before it answers with the job instead.
-    #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120, value_parser = value_parser!(u64).range(0..=3600))]
+    #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=3600))]
     pub wait_secs: u64,
     /// Free runs per hour and IP address of visitors.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]

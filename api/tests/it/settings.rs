@@ -38,6 +38,7 @@ fn numbers_that_cannot_work_are_refused() {
         ("RETOUCH_MAX_UPLOAD_BYTES", "0"),
         ("RETOUCH_UPLOAD_MEMORY_MIB", "0"),
         ("RETOUCH_UPLOAD_PAUSE_SECS", "0"),
+        ("RETOUCH_WAIT_SECS", "0"),
         ("RETOUCH_PAID_QUEUE", "-1"),
         ("RETOUCH_USER_STORAGE_MIB", "9223372036854775807"),
         ("RETOUCH_DECODE_THREADS", "0"),
