@@ -266,7 +266,7 @@ async fn events_arrive_again_after_the_connection_fell_silent() {
 async fn rediss_urls_begin_with_a_tls_handshake() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("rediss://:secret@{}", listener.local_addr().unwrap());
-    let config = RedisConfig { redis_url: url.into(), redis_prefix: "tls".into() };
+    let config = RedisConfig { redis_url: url.parse().unwrap(), redis_prefix: "tls".into() };
     let queue = Queue::new(&config).unwrap();
     let greeting = async {
         let (mut connection, _) = listener.accept().await.unwrap();
