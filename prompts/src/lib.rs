@@ -11,7 +11,7 @@
 //! | enhances or restores, and adds a thing or replaces one, or *colorizes*, or makes another *blue*; or enhances it *with clouds* | edit | a text-guided model |
 //! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
 //! | removes *noise, grain, blur* | enhance | the upscaler |
-//! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before *the, my, it* and the like, or is *no people* and nothing more, or makes a thing *disappear* | remove | a fill from the surroundings |
+//! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before *the, my, it* and the like, or is *no people* and nothing more, or makes a thing *disappear*, or *doesn't want* it | remove | a fill from the surroundings |
 //! | begins with *enhance, sharpen, improve, upscale, denoise*, or cleans *the photo* itself, or raises *the quality*, or makes it *clear, 4k*, or fixes *a blur*, or asks for *more detail, sharper, less blurry* | enhance | the upscaler |
 //! | begins with *restore, repair, mend, fix, heal*, or cleans *the old photo* | restore | as above |
 //! | begins with *add, put, insert, give him, draw, write*, or *place, paint* before *a, the, some* and the like | add | a text-guided model |

@@ -118,22 +118,46 @@ fn vanishes(part: &[String]) -> bool {
     leading(part, &["make", "let"]).is_some() && is_at_end && !part.iter().any(is_not)
 }
 
-/// Recognizes "take the car out (of the picture)", but not "get her tongue sticking out".
+/// Recognizes "take the car out (of my picture)", but neither "get her tongue sticking out" nor "take the photo out of the
+/// frame".
 fn takes_out(part: &[String]) -> bool {
-    const WHERE: [&str; 8] = [
-        "out of here",
-        "out of it",
-        "out of the photo",
-        "out of the picture",
-        "out of the image",
-        "out of the shot",
-        "out of this photo",
-        "out of this picture",
-    ];
+    const PLACES: [&str; 5] = ["here", "it", "shot", "frame", "scene"];
     let is_out = part.last().is_some_and(|last| ["out", "away", "off"].contains(&last.as_str()));
     let does_otherwise = part.iter().any(|word| word == "to" || word.ends_with("ing"));
+    let is_picture = |word: &String| ENGLISH.whole.contains(&word.as_str());
+    let is_place = |word: &String| is_picture(word) || PLACES.contains(&word.as_str());
+    let leaves_picture = |at: usize| {
+        leading(&part[at..], &["out of", "away from"]).is_some()
+            && part[at + 2..].iter().position(is_place).is_some_and(|place| place <= 2)
+    };
+    let is_of_picture = || {
+        let thing = &part[1..];
+        thing.get(ENGLISH.determiners_before(thing)).is_some_and(is_picture)
+    };
     leading(part, &["take", "get", "cut"]).is_some()
-        && (is_out && !does_otherwise || contains(part, &WHERE))
+        && (is_out && !does_otherwise || (1..part.len()).any(leaves_picture) && !is_of_picture())
+}
+
+/// Recognizes "(I) don't want the pole (there)" and "(I) don't want any cars", but none of "(I) don't want the dog removed",
+/// "him to smile", and "any changes".
+pub(super) fn does_not_want(part: &[String]) -> bool {
+    let Some(verb) = leading(part, &["don't want", "dont want", "do not want"]) else {
+        return false;
+    };
+    let rest = &part[verb..];
+    let is_any = usize::from(rest.first().is_some_and(|word| word == "any"));
+    let determiners = is_any + ENGLISH.determiners_before(&rest[is_any..]);
+    let rest = &rest[determiners..];
+    let place = rest.iter().position(|word| ["here", "there", "in"].contains(&word.as_str()));
+    let thing = &rest[..place.unwrap_or(rest.len())];
+    let is_thing = |word: &String| {
+        !["to", "change", "changes", "edits"].contains(&word.as_str())
+            && !ENGLISH.colors.contains(&word.as_str())
+            && !word.ends_with("ed")
+    };
+    determiners > 0
+        && thing.len() <= if place.is_some() { 3 } else { 1 }
+        && thing.iter().all(is_thing)
 }
 
 /// Recognizes "(I want) this gone" and "(can) this be removed".

@@ -9,15 +9,24 @@ use crate::text::{contains, folded, words_of};
 const ARTICLES: [&str; 9] =
     ["das", "den", "die", "dem", "der", "diese", "diesen", "dieses", "dieser"];
 
-/// Returns the infinitive at the end: "das Auto entfernen", but not "beim Entfernen".
+/// Returns the infinitive at the end, "das Auto entfernen", or the verb of "dass du das Auto entfernst", but not "beim
+/// Entfernen".
 pub(super) fn infinitive(part: &[String]) -> Option<Verb> {
     let (last, before) = part.split_last()?;
     let is_noun = |before: &String| ["beim", "zum", "am", "zu", "nicht"].contains(&before.as_str());
-    if before.last().is_some_and(is_noun) || !last.ends_with('n') {
+    let stem = last.strip_suffix("st").filter(|_| part[0] == "dass");
+    if before.last().is_some_and(is_noun) || !last.ends_with('n') && stem.is_none() {
         return None;
     }
     let infinitive = without_zu(last);
-    let is_verb = |list: &[&str]| list.contains(&last.as_str()) || list.contains(&&*infinitive);
+    let is_of_stem = |verb: &str| {
+        stem.and_then(|stem| verb.strip_prefix(stem)).is_some_and(|end| end == "en" || end == "n")
+    };
+    let is_verb = |list: &[&str]| {
+        list.contains(&last.as_str())
+            || list.contains(&&*infinitive)
+            || list.iter().any(|verb| is_of_stem(verb))
+    };
     let (act, _) = LISTS.iter().find(|(_, list)| is_verb(list(&GERMAN)))?;
     Some(Verb { act: *act, length: 0, is_last: true })
 }
@@ -98,19 +107,38 @@ pub(super) fn split_verb(text: &str, part: &[String], is_whole: bool) -> Option<
     (goes && begins(&makes)).then_some(Verb::split(Act::Remove))
 }
 
-/// Recognizes "das Auto soll weg" and "Auto weg", but neither "weit weg" nor "ein Weg".
+/// Recognizes "das Auto soll weg", "es muss entfernt werden", "den Text weg machen", "(ich will,) dass es verschwindet", and
+/// "Logo raus", but none of "weit weg", "ein Weg", and "Zunge raus".
 fn is_gone(text: &str, part: &[String], is_whole: bool) -> bool {
-    const NO_NOUNS: [&str; 8] = ["weit", "geh", "ganz", "lauf", "renn", "komm", "kein", "keinen"];
-    let [.., before, last] = part else { return false };
-    let is_any = |list: &[&str]| list.contains(&before.as_str());
-    let is_noun = text.starts_with(char::is_uppercase)
-        && !is_any(GERMAN.determiners)
-        && !is_any(GERMAN.articles)
-        && !is_any(&NO_NOUNS);
-    last == "weg"
-        && words_of(text).contains(&"weg")
-        && (is_any(&["soll", "sollen", "muss", "muessen"])
-            || is_whole && part.len() == 2 && is_noun)
+    const NO_NOUNS: [&str; 9] =
+        ["weit", "geh", "ganz", "lauf", "renn", "komm", "kein", "keinen", "zunge"];
+    const REMOVED: [&str; 4] = ["entfernt", "geloescht", "wegretuschiert", "ausradiert"];
+    let [start @ .., before, last] = part else { return false };
+    let is_one_of = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let is_article = |word: &String| is_one_of(word, GERMAN.articles) || is_one_of(word, &ARTICLES);
+    let is_away = |word: &String, before: Option<&String>| {
+        word == "raus"
+            || word == "weg" && words_of(text).contains(&"weg") && !before.is_some_and(is_article)
+    };
+    let must_go = || {
+        is_away(last, Some(before))
+            || last == "verschwinden"
+            || last == "werden" && is_one_of(before, &REMOVED)
+    };
+    let is_obliged = ["soll", "sollen", "sollte", "sollten", "muss", "muessen"];
+    let is_noun = || {
+        text.starts_with(char::is_uppercase)
+            && !is_one_of(before, GERMAN.determiners)
+            && !is_one_of(before, GERMAN.articles)
+            && !is_one_of(before, &NO_NOUNS)
+    };
+    let is_denied = part.iter().rev().take(3).any(|word| word == "nicht");
+    let asks = contains(part, &is_obliged) && must_go()
+        || part[0] == "dass" && last == "verschwindet"
+        || is_away(before, start.last())
+            && is_one_of(last, &["machen", "nehmen", "schneiden", "retuschieren"])
+        || is_whole && start.is_empty() && is_away(last, Some(before)) && is_noun();
+    asks && !is_denied
 }
 
 /// Recognizes "nimm den Mann aus dem Bild", but not "nimm die Farbe aus dem Bild".

@@ -37,7 +37,7 @@ pub(super) fn verb_of(part: &[String]) -> Option<Verb> {
 /// Recognizes "deixe (o fundo) branco" and "déjalo blanco", but neither "deixe o cachorro" nor "deixe assim": that stays.
 fn leaves_a_look(part: &[String]) -> bool {
     const STAYS: [&str; 7] = ["asi", "assim", "intacto", "intacta", "tudo", "isso", "ahi"];
-    const LEAVES: [&str; 9] = [
+    const LEAVES: [&str; 11] = [
         "dejalo",
         "dejala",
         "dejarlo",
@@ -47,6 +47,8 @@ fn leaves_a_look(part: &[String]) -> bool {
         "deixe",
         "deixar",
         "deixe o fundo",
+        "deixa",
+        "deixa o fundo",
     ];
     part.split_last().is_some_and(|(look, verb)| {
         leading(verb, &LEAVES) == Some(verb.len()) && !STAYS.contains(&look.as_str())
@@ -72,7 +74,8 @@ pub(super) fn without_pronoun(word: &str) -> &str {
             || SPANISH.instead.contains(&word)
     };
     let verb = || {
-        let pronouns = ["los", "las", "les", "lo", "la", "le"];
+        let pronouns =
+            ["melos", "melas", "melo", "mela", "los", "las", "les", "lo", "la", "le", "me"];
         pronouns.iter().find_map(|pronoun| word.strip_suffix(pronoun).filter(|verb| is_verb(verb)))
     };
     if is_verb(word) { word } else { verb().unwrap_or(word) }

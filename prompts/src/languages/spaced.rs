@@ -55,7 +55,11 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
     for (at, part) in parts.iter().enumerate() {
         let first = requests.first().map(|phrase| phrase.words[0].as_str());
         let follows_without = first.is_some_and(|word| WITHOUT.contains(&word));
-        match verb_of(text, part, follows_without, parts.len() == 1) {
+        let unwanted = || {
+            let is_unwanted = requests.is_empty() && english::does_not_want(part);
+            is_unwanted.then_some(Verb::split(Act::Remove))
+        };
+        match verb_of(text, part, follows_without, parts.len() == 1).or_else(unwanted) {
             // "A beach, clear sky, no people" is a description.
             Some(verb) if requests.is_empty() && describes(&verb, part, at) => break,
             // The words before an infinitive belong to it.
@@ -139,11 +143,26 @@ fn fills(part: &[String]) -> bool {
     (0..part.len()).any(is_end) && LANGUAGES.iter().any(|language| contains(part, language.instead))
 }
 
-/// Recognizes "no people" and "sin gente", but none of "sin city", "no entry", "no borrar", and "sin sonreír".
+/// Recognizes "no people", "sin gente" and "keine Autos", but none of "sin city", "no entry", "no borrar", and "sin sonreír".
 fn lacks(part: &[String]) -> bool {
-    const NAMES: [&str; 11] = [
-        "city", "bin", "wave", "serif", "entry", "exit", "way", "name", "idea", "changes",
+    const NAMES: [&str; 17] = [
+        "city",
+        "bin",
+        "wave",
+        "serif",
+        "entry",
+        "exit",
+        "way",
+        "name",
+        "idea",
+        "changes",
         "problem",
+        "ahnung",
+        "angst",
+        "zeit",
+        "aenderung",
+        "aenderungen",
+        "veraenderungen",
     ];
     let [no, thing] = part else { return false };
     let is_verb = LANGUAGES
@@ -151,7 +170,7 @@ fn lacks(part: &[String]) -> bool {
         .any(|language| LISTS.iter().any(|(_, list)| list(language).contains(&thing.as_str())));
     let is_infinitive =
         no == "sin" && ["ar", "er", "ir"].iter().any(|ending| thing.ends_with(ending));
-    ["no", "sin", "sans"].contains(&no.as_str())
+    ["no", "sin", "sans", "kein", "keine", "keinen"].contains(&no.as_str())
         && !NAMES.contains(&thing.as_str())
         && !thing.ends_with("ing")
         && !is_infinitive
@@ -243,6 +262,11 @@ fn lead_in(words: &[String]) -> Option<usize> {
 /// Returns the verb of a part. `follows_without` says whether an earlier part begins with a "without", so that "with" adds a
 /// thing: "without the cup, but with a flower". `is_whole` says whether the prompt has no other part.
 fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -> Option<Verb> {
+    // "No céu" is Portuguese: in the sky.
+    let is_english = || part[0] != "no" || text.to_lowercase().replace('’', "'") == folded(text);
+    if is_whole && lacks(part) && is_english() {
+        return Some(Verb::split(Act::Remove));
+    }
     if is_negated(part)
         || denies(part)
         || english::names_a_tool(part)
@@ -254,9 +278,7 @@ fn verb_of(text: &str, part: &[String], follows_without: bool, is_whole: bool) -
     if follows_without && WITH.contains(&part[0].as_str()) {
         return Some(Verb { act: Act::Add, length: 1, is_last: false });
     }
-    // "No céu" is Portuguese: in the sky.
-    let is_english = || part[0] != "no" || text.to_lowercase().replace('’', "'") == folded(text);
-    if fills(part) || is_whole && lacks(part) && is_english() {
+    if fills(part) {
         return Some(Verb::split(Act::Remove));
     }
     let special = quality::verb_of(part)

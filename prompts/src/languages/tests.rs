@@ -7,6 +7,7 @@ mod german;
 mod japanese;
 mod paintings;
 mod quality;
+mod removals;
 mod romance;
 
 use retouch_catalog::FixMode;

@@ -11,9 +11,9 @@ use crate::text::CLAUSE_ENDS;
 const CHINESE_JOINTS: [&str; 7] = ["并且", "并", "然后", "接着", "同时", "再", "而且"];
 
 /// Numbers, and the words between them and a new thing: "放棵树". A quotation is written.
-const CHINESE_MEASURES: [char; 28] = [
+const CHINESE_MEASURES: [char; 29] = [
     '一', '两', '几', '些', '点', '个', '只', '朵', '条', '棵', '顶', '张', '辆', '座', '把', '件',
-    '头', '匹', '本', '杯', '瓶', '盏', '束', '块', '“', '"', '「', '《',
+    '头', '匹', '本', '杯', '瓶', '盏', '束', '块', '根', '“', '"', '「', '《',
 ];
 
 /// Returns the mode that a prompt means; `None` if no verb is recognized. `plain` is the folded text.
@@ -72,9 +72,10 @@ fn is_removal(request: Option<&Request>) -> bool {
     request.is_some_and(|Request { act, object }| *act == Act::Remove && *object == Object::Thing)
 }
 
-/// Recognizes "赤いドレスの女性" after a removal: a new thing and how it looks. Neither "左の人" nor "古い写真" is new, and "背景は自然に"
+/// Recognizes "赤いドレスの女性" after a removal: a new thing and how it looks, and "青空", which takes its place. Neither "左の人" nor "古い写真" is new, and "背景は自然に"
 /// names no thing.
 fn describes_a_thing(clause: &str) -> bool {
+    const SCENES: [&str; 8] = ["青空", "夕焼け", "星空", "海", "ビーチ", "砂浜", "草原", "花畑"];
     const NOT_NEW: [&str; 12] = [
         "この",
         "その",
@@ -90,11 +91,13 @@ fn describes_a_thing(clause: &str) -> bool {
         "画像",
     ];
     let is_hiragana = |c: char| ('\u{3040}'..='\u{309f}').contains(&c);
-    clause.contains(['い', 'な', 'の', 'た'])
-        && !clause.contains('は')
-        && !clause.ends_with(is_hiragana)
-        && !has(clause, &NOT_NEW)
-        && !has(clause, JAPANESE.natural)
+    let is_scene = || SCENES.iter().any(|scene| clause.ends_with(scene));
+    let is_described = || {
+        clause.contains(['い', 'な', 'の', 'た'])
+            && !clause.contains('は')
+            && !clause.ends_with(is_hiragana)
+    };
+    (is_scene() || is_described()) && !has(clause, &NOT_NEW) && !has(clause, JAPANESE.natural)
 }
 
 /// Splits a clause after each verb that another phrase follows: "車を消して|花を置いて" and "車を消して|もっときれいにして", but not
@@ -131,6 +134,10 @@ fn japanese_request(part: &str) -> Option<Request> {
     let is_about = |nouns: &[&str]| {
         things.split(['や', 'と', '・']).any(|thing| nouns.iter().any(|noun| thing.ends_with(noun)))
     };
+    // "加工はいらない" wants nothing.
+    if act == Act::Remove && is_about(&["変更", "加工", "修正", "編集", "説明"]) {
+        return None;
+    }
     // Colors are changed and lights are turned off.
     let is_change = is_about(&["赤み", "青み", "黄ばみ", "色", "電気", "明かり", "灯り", "あかり"]);
     let object = match act {
@@ -216,6 +223,9 @@ fn becomes(text: &str) -> bool {
 
 /// Returns what a clause asks for. After a removal, it may add a thing: "去掉帽子加朵花".
 fn chinese_requests(clause: &str) -> Vec<Request> {
+    if let Some(thing) = unwanted(clause) {
+        return vec![Request { act: Act::Remove, object: removed(thing) }];
+    }
     if is_negated(clause) {
         return vec![];
     }
@@ -250,10 +260,7 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
     let thing = clause.rsplit('的').next().unwrap_or(clause);
     let added = if asks_for_detail(clause) { Object::Detail } else { Object::Thing };
     let object = match act {
-        Act::Remove if has(thing, CHINESE.damage) => Object::Damage,
-        Act::Remove if has(thing, CHINESE.defects) && !is_blurred_thing(thing) => Object::Defect,
-        Act::Remove if has(thing, CHINESE.flaws) => Object::Flaw,
-        Act::Remove => Object::Thing,
+        Act::Remove => removed(thing),
         Act::Add
             if ["颜色", "色彩", "对比度", "亮度"].iter().any(|color| clause.ends_with(color)) =>
         {
@@ -277,6 +284,33 @@ fn chinese_requests(clause: &str) -> Vec<Request> {
         requests.push(Request { act: Act::Change, object: added });
     }
     requests
+}
+
+/// Returns what is removed with a thing.
+fn removed(thing: &str) -> Object {
+    if has(thing, CHINESE.damage) {
+        Object::Damage
+    } else if has(thing, CHINESE.defects) && !is_blurred_thing(thing) {
+        Object::Defect
+    } else if has(thing, CHINESE.flaws) {
+        Object::Flaw
+    } else {
+        Object::Thing
+    }
+}
+
+/// Returns the thing of "不要这个人", "我不想要那些电线" and "让这个人消失". "不要这样" and "不要这个颜色" remove nothing.
+fn unwanted(clause: &str) -> Option<&str> {
+    let vanishes = || clause.strip_suffix("消失")?.strip_prefix(['让', '使']);
+    let is_this = |thing: &&str| {
+        thing.strip_prefix(['这', '那']).is_some_and(|thing| thing.starts_with(CHINESE_MEASURES))
+    };
+    let clause_without_me = clause.trim_start_matches('我');
+    let denied = || {
+        let thing = ["不要", "不想要"].iter().find_map(|not| clause_without_me.strip_prefix(not));
+        thing.filter(is_this)
+    };
+    vanishes().or_else(denied).filter(|thing| !has(thing, &["颜色", "效果", "不", "别"]))
 }
 
 /// Recognizes "(去掉)模糊人物", which is a thing, but neither "模糊" alone nor "模糊和噪点" nor "把模糊去掉".

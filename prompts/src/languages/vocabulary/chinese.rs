@@ -58,6 +58,8 @@ pub const CHINESE: Words = Words {
         "p掉",
         "ps掉",
         "去水印",
+        "弄走",
+        "清理掉",
     ],
     restore: &["修复", "恢复", "还原", "修补", "复原", "修好"],
     enhance: &[

@@ -39,6 +39,9 @@ pub const ENGLISH: Words = Words {
         "completely",
         "we",
         "us",
+        "u",
+        "possibly",
+        "mind",
     ],
     lead_ins: &[
         "is it possible",
@@ -94,6 +97,13 @@ pub const ENGLISH: Words = Words {
         "cut out",
         "cover up",
         "no DET",
+        "edit out",
+        "photoshop out",
+        "crop out",
+        "paint out",
+        "clone out",
+        "airbrush out",
+        "airbrush away",
     ],
     restore: &[
         "restore",

@@ -42,6 +42,8 @@ pub const FRENCH: Words = Words {
         "n' oublie pas d'",
         "n' oubliez pas",
         "n' oubliez pas d'",
+        "il faut",
+        "il faudrait",
     ],
     joints: &["et", "mais", "puis", "ensuite"],
     determiners: &[
@@ -79,6 +81,11 @@ pub const FRENCH: Words = Words {
         "vire DET",
         "fais disparaitre",
         "faites disparaitre",
+        "retire lui",
+        "retire leur",
+        "retire moi",
+        "debarrasse toi",
+        "debarrassez vous",
     ],
     restore: &[
         "restaure",

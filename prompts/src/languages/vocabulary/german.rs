@@ -61,6 +61,13 @@ pub const GERMAN: Words = Words {
         "ohne",
         "weg damit",
         "weg mit DET",
+        "rausmachen",
+        "rausnehmen",
+        "rausschneiden",
+        "rausretuschieren",
+        "ausradieren",
+        "wegzaubern",
+        "wegnehmen",
     ],
     restore: &[
         "restauriere",

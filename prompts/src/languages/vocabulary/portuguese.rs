@@ -18,7 +18,7 @@ pub const PORTUGUESE: Words = Words {
     determiners: &[
         "o", "a", "os", "as", "este", "esta", "estes", "estas", "esse", "essa", "esses", "essas",
         "isso", "isto", "aquele", "aquela", "tudo", "todo", "toda", "todos", "todas", "meu",
-        "minha", "seu", "sua",
+        "minha", "seu", "sua", "ele", "ela", "eles", "elas",
     ],
     articles: &["um", "uma", "uns", "umas"],
     remove: &[
@@ -44,6 +44,10 @@ pub const PORTUGUESE: Words = Words {
         "tire DET",
         "tirar DET",
         "retire DET",
+        "faz sumir",
+        "fazer sumir",
+        "faz desaparecer",
+        "some com DET",
     ],
     restore: &[
         "restaure",

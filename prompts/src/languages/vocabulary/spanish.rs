@@ -46,6 +46,7 @@ pub const SPANISH: Words = Words {
         "retira DET",
         "retira al",
         "retira a DET",
+        "deshazte",
     ],
     restore: &[
         "restaura",
