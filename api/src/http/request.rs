@@ -35,11 +35,8 @@ impl FromRequestParts<App> for RequestPreferences {
             let detail = "The Idempotency-Key must have 1 to 255 ASCII characters.";
             return Err(ApiError::BadRequest(detail.into()));
         }
-        let prefer = header_text(&parts.headers, HeaderName::from_static("prefer"));
-        let is_async = prefer
-            .unwrap_or_default()
-            .split(',')
-            .any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"));
+        let is_async = header_list(&parts.headers, HeaderName::from_static("prefer"))
+            .any(|preference| preference.eq_ignore_ascii_case("respond-async"));
         let wait = if is_async { Duration::ZERO } else { app.limits.wait() };
         Ok(Self { idempotency_key, is_async, wait })
     }
@@ -48,6 +45,12 @@ impl FromRequestParts<App> for RequestPreferences {
 /// Returns the value of a header; `None` if it is missing or not ASCII.
 pub fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Returns the elements of a header that is a list, from all of its lines that are ASCII.
+pub fn header_list(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',').map(str::trim))
 }
 
 /// [`extract::Query`], with a problem as its rejection.

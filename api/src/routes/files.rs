@@ -11,7 +11,7 @@ use retouch_core::storage::{Object, StorageError};
 use crate::error::ApiError;
 use crate::http::object::body_of;
 use crate::http::problem::Problem;
-use crate::http::request::{Path, Query, header_text};
+use crate::http::request::{Path, Query, header_list, header_text};
 use crate::http::signature::Signature;
 use crate::signing::{File, LONGEST};
 use crate::state::App;
@@ -42,9 +42,10 @@ pub async fn get_file(
         return Ok((caching, Redirect::temporary(&url)).into_response());
     }
     // Objects never change, so a client that knows one hardly ever needs its bytes again.
-    if let Some(known) = header_text(&headers, header::IF_NONE_MATCH)
+    let known: Vec<_> = header_list(&headers, header::IF_NONE_MATCH).collect();
+    if !known.is_empty()
         && let (_, Some(etag)) = app.storage.head(&key).await?
-        && has_etag(known, &etag)
+        && has_etag(&known, &etag)
     {
         let not_modified = [(header::ETAG, header_value(&etag)?), (header::CACHE_CONTROL, caching)];
         return Ok((StatusCode::NOT_MODIFIED, not_modified).into_response());
@@ -69,10 +70,9 @@ pub async fn get_file(
     response.body(body_of(object)).map_err(|error| ApiError::Internal(error.into()))
 }
 
-/// Returns whether the value of `If-None-Match` names `etag`, or any.
-fn has_etag(known: &str, etag: &str) -> bool {
-    let mut known = known.split(',').map(str::trim);
-    known.any(|known| known == "*" || known.trim_start_matches("W/") == etag)
+/// Returns whether the values of `If-None-Match` name `etag`, or any.
+fn has_etag(known: &[&str], etag: &str) -> bool {
+    known.iter().any(|known| *known == "*" || known.trim_start_matches("W/") == etag)
 }
 
 /// Opens the object, or the requested range of it.

@@ -26,6 +26,8 @@ async fn a_preference_is_said_to_be_applied_only_if_the_client_has_it(pool: PgPo
         let late = ask().send().await;
         assert_eq!((preferred.status, late.status), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
         assert_eq!(preferred.header("preference-applied"), "respond-async");
+        let two_lines = ask().header("prefer", "handling=lenient").asynchronously().send().await;
+        assert_eq!(two_lines.header("preference-applied"), "respond-async");
         assert_eq!(late.header("preference-applied"), "", "after a timeout");
     }
 }
