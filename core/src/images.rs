@@ -12,7 +12,7 @@ mod provenance;
 mod quota;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{ImageId, ResultId, UserId, db, storage};
 use retouch_catalog::ToolName;
@@ -102,7 +102,7 @@ pub enum InsertOutcome {
     /// Its owner deleted their account in the meantime.
     OwnerGone,
     OverQuota,
-    /// Its owner has another image with this upload key.
+    /// Its owner has another image with this upload key, or the visitor has one with the same bytes.
     Repeated,
 }
 
@@ -128,6 +128,12 @@ pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Resu
         }
         if quota != Quota::NONE && !quota.has_room(stored(&mut *tx, id).await?, image.size_bytes) {
             return Ok(InsertOutcome::OverQuota);
+        }
+    }
+    if let Uploader::Visitor(visitor) = &image.uploader {
+        lock_upload(&mut tx, visitor, &image.content_sha256).await?;
+        if for_visitor(&mut *tx, visitor, &image.content_sha256).await?.is_some() {
+            return Ok(InsertOutcome::Repeated);
         }
     }
     // The janitor locks these rows while it deletes their objects, so if they exist, the objects do too.
@@ -168,6 +174,22 @@ pub async fn insert(pool: &PgPool, image: &NewImage, quota: Quota) -> sqlx::Resu
     }
     tx.commit().await?;
     Ok(InsertOutcome::Inserted)
+}
+
+/// Serializes a visitor's uploads of the same bytes, so that they become one image.
+async fn lock_upload(
+    conn: &mut PgConnection,
+    visitor: &str,
+    content_sha256: &[u8],
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('upload:' || $1 || encode($2, 'hex'), 0))",
+        visitor,
+        content_sha256,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Returns the image, whoever owns it. The caller must check the owner before exposing it.
@@ -242,7 +264,7 @@ pub async fn owned_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::
 
 /// Returns the visitor's earlier upload of the same bytes, unless it has expired.
 pub async fn for_visitor(
-    pool: &PgPool,
+    executor: impl PgExecutor<'_>,
     visitor: &str,
     content_sha256: &[u8],
 ) -> sqlx::Result<Option<ImageId>> {
@@ -252,7 +274,7 @@ pub async fn for_visitor(
         visitor,
         content_sha256,
     )
-    .fetch_optional(pool)
+    .fetch_optional(executor)
     .await
 }
 

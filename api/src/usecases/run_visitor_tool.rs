@@ -67,8 +67,14 @@ pub async fn run_visitor_tool(
         queue_limit: Some(queue_limit),
     };
     let outcome = submit_and_wait(app, &job, Waiting::up_to(wait)).await;
-    if matches!(outcome, Err(ApiError::QueueFull { .. })) {
+    if matches!(outcome, Err(ApiError::QueueFull { .. } | ApiError::FreeExists)) {
         limits.runs.give_back(&visitor).await;
+    }
+    // The same file came twice at once, and the other request has submitted the run.
+    if matches!(outcome, Err(ApiError::FreeExists))
+        && let Some(other) = db::within(jobs::free_run(&app.pool, image.id, tool.name())).await?
+    {
+        return await_job(app, other, wait).await;
     }
     outcome
 }

@@ -170,7 +170,7 @@ async fn record(app: &App, new: &NewImage) -> Result<Image, ApiError> {
     db::within(images::get(&app.pool, *id)).await?.ok_or(ApiError::NotFound("Image"))
 }
 
-/// Returns the image that a user uploaded with this idempotency key.
+/// Returns the image that a user uploaded with this idempotency key, or a visitor with these bytes.
 ///
 /// # Errors
 /// [`ApiError::IdempotencyKeyReused`] if it was another file.
@@ -180,12 +180,22 @@ async fn earlier(
     content_sha256: &[u8],
     idempotency_key: Option<&str>,
 ) -> Result<Option<Image>, ApiError> {
-    let (Uploader::User(owner), Some(key)) = (uploader, idempotency_key) else { return Ok(None) };
-    match db::within(images::uploaded(&app.pool, *owner, key)).await? {
-        None => Ok(None),
-        Some((_, earlier)) if earlier != content_sha256 => Err(ApiError::IdempotencyKeyReused),
-        Some((id, _)) => Ok(db::within(images::get(&app.pool, id)).await?),
-    }
+    let id = match (uploader, idempotency_key) {
+        (Uploader::Visitor(visitor), _) => {
+            db::within(images::for_visitor(&app.pool, visitor, content_sha256)).await?
+        }
+        (Uploader::User(owner), Some(key)) => {
+            match db::within(images::uploaded(&app.pool, *owner, key)).await? {
+                Some((_, earlier)) if earlier != content_sha256 => {
+                    return Err(ApiError::IdempotencyKeyReused);
+                }
+                found => found.map(|(id, _)| id),
+            }
+        }
+        (Uploader::User(_) | Uploader::Program(_), _) => None,
+    };
+    let Some(id) = id else { return Ok(None) };
+    Ok(db::within(images::get(&app.pool, id)).await?)
 }
 
 pub(super) async fn sha256_of(file: &Bytes) -> anyhow::Result<Vec<u8>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use retouch_standins::testing::{eventually, object_keys, waits_for_a_lock};
+use retouch_standins::testing::{eventually, object_keys, wait_for_locks, waits_for_a_lock};
 use sqlx::PgPool;
 
 use crate::app::{Answer, TestApp, png};
@@ -68,6 +68,24 @@ async fn a_visitor_who_left_returns_to_the_run_that_waits(pool: PgPool) {
     // A canceled run gives the free run back.
     app.delete(&format!("/api/jobs/{}", first["id"].as_str().unwrap())).send().await;
     assert_ne!(run().await["id"], first["id"]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_same_file_twice_at_once_is_one_run(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--visitor-runs-per-hour=2"]).await;
+    let run = async |width: u32| app.post(RUN).file(&png(width, 40)).asynchronously().send().await;
+    let mut busy = app.pool.acquire().await.unwrap();
+    let lock = "begin; lock table images in share row exclusive mode";
+    sqlx::raw_sql(lock).execute(&mut *busy).await.unwrap();
+    let go = async {
+        // Neither has found the image of the other.
+        wait_for_locks(&app.pool, 2).await;
+        sqlx::raw_sql("rollback").execute(&mut *busy).await.unwrap();
+    };
+    let (one, other, ()) = tokio::join!(run(50), run(50), go);
+    assert_eq!((one.status, other.status), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
+    assert_eq!(one.json()["id"], other.json()["id"]);
+    assert_eq!(run(51).await.status, StatusCode::ACCEPTED, "they count as one");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
