@@ -133,12 +133,15 @@ pub enum ApiError {
     /// The run failed and cost nothing, as its text says. 422 if the image, the mask or the result is to blame, otherwise 500.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
-    /// 500: the answer to the submission of a run was lost, so the run may have started. Not 503, which asks for a repeat:
+    /// 500: the database's answer was lost, so a run may have started, or a key may exist. Not 503, which asks for a repeat:
     /// without a key, that would start, and charge, a second run.
-    #[error(
-        "We don't know whether this run has started. Check your runs before you start it again."
-    )]
-    OutcomeUnknown(#[source] DatabaseError),
+    #[error("{detail}")]
+    OutcomeUnknown {
+        /// The user-facing text.
+        detail: &'static str,
+        #[source]
+        error: DatabaseError,
+    },
     /// 500: our fault; the log has the cause. Says nothing of a charge: the run may be finished and paid.
     #[error("Something went wrong on our side. Please try again.")]
     Internal(#[source] anyhow::Error),
@@ -236,7 +239,8 @@ impl From<SubmitError> for ApiError {
             SubmitError::Database(error) => error.into(),
             SubmitError::OutcomeUnknown(error) => {
                 tracing::error!(%error, "The answer to the submission of a run was lost");
-                Self::OutcomeUnknown(error)
+                let detail = "We don't know whether this run has started. Check your runs before you start it again.";
+                Self::OutcomeUnknown { detail, error }
             }
         }
     }

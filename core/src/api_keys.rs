@@ -41,6 +41,9 @@ pub enum CreateError {
     OwnerGone,
     #[error(transparent)]
     Database(#[from] sqlx::Error),
+    /// The answer to the commit was lost: the key may exist, or not.
+    #[error("it is unknown whether the key was created: {0}")]
+    OutcomeUnknown(#[source] sqlx::Error),
 }
 
 /// The stored part of a new key, which consists of [`PREFIX`] and 32 random bytes.
@@ -89,7 +92,7 @@ pub async fn create(
     )
     .fetch_one(&mut *tx)
     .await?;
-    tx.commit().await?;
+    tx.commit().await.map_err(CreateError::OutcomeUnknown)?;
     Ok(made)
 }
 

@@ -67,7 +67,7 @@ impl ApiError {
             Self::Prompt(PromptError::TooLong) => "prompt_too_long",
             Self::PromptNotPossible(_) => "prompt_not_possible",
             Self::StorageFull(_) => "storage_full",
-            Self::OutcomeUnknown(_) => "outcome_unknown",
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::Foreign(foreign) => foreign.code(),
             _ => return None,
         };
@@ -116,7 +116,7 @@ impl ApiError {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::RunFailed(failure) if failure.is_of_input() => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::RunFailed(_) | Self::OutcomeUnknown(_) | Self::Internal(_) => {
+            Self::RunFailed(_) | Self::OutcomeUnknown { .. } | Self::Internal(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }

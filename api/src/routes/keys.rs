@@ -81,7 +81,7 @@ pub async fn list_keys(
 /// Creates an API key. Only this response contains the secret.
 #[utoipa::path(post, path = "/api/keys", tag = "keys", request_body = KeyRequest,
     responses((status = 201, body = NewKeyView), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 403, body = Problem), (status = 422, body = Problem)),
+        (status = 403, body = Problem), (status = 422, body = Problem), (status = 500, body = Problem)),
     security(("token" = [])))]
 pub async fn post_key(
     State(app): State<App>,

@@ -28,6 +28,11 @@ pub async fn create_key(
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
         CreateError::OwnerGone => ApiError::AccountDeleted,
         CreateError::Database(error) => error.into(),
+        CreateError::OutcomeUnknown(error) => {
+            tracing::error!(%error, "The answer to the creation of an API key was lost");
+            let detail = "We don't know whether this key was created. If it is in your list, revoke it, because nobody has it.";
+            ApiError::OutcomeUnknown { detail, error }
+        }
     })?;
     tracing::info!(user.id = %owner, key.id = %stored.id, "Created API key {}", stored.id);
     Ok((stored, key))

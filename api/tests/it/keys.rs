@@ -34,6 +34,25 @@ async fn a_key_is_shown_once_and_listed_without_its_secret(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_key_that_may_have_been_created_is_not_asked_for_again(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    app.get("/api/keys").by(&ada).send().await;
+    // The connection breaks while the server commits.
+    let hang_up = "create function hang_up() returns trigger language plpgsql as
+             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+         create constraint trigger hangs_up after insert on api_keys deferrable initially deferred
+             for each row execute function hang_up()";
+    sqlx::raw_sql(hang_up).execute(&app.pool).await.unwrap();
+    let lost = app.post("/api/keys").by(&ada).json_body(&json!({"name": "batch"})).send().await;
+    lost.is_problem(
+        500,
+        "We don't know whether this key was created. If it is in your list, revoke it, because nobody has it.",
+    );
+    assert_eq!((&lost.json()["code"], lost.header("retry-after")), (&json!("outcome_unknown"), ""));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_key_acts_for_its_owner_on_images_and_tools(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);

@@ -72,7 +72,7 @@ impl From<ApiError> for Refusal {
                 "unknown_foreground"
             }
             ApiError::RunFailed(failure) => &failure.code,
-            ApiError::OutcomeUnknown(_) => "outcome_unknown",
+            ApiError::OutcomeUnknown { .. } => "outcome_unknown",
             ApiError::Internal(reason) => {
                 tracing::error!("A request failed: {reason:#}");
                 "internal_error"
