@@ -19,8 +19,10 @@ use crate::state::App;
 /// Returns an image file. Supports range requests. Redirects to the object store if that is public.
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
     params(("kind" = String, Path), ("id" = String, Path), Signature),
-    responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 206), (status = 304),
-        (status = 307), (status = 404, body = Problem), (status = 416, body = Problem), (status = 503, body = Problem)))]
+    responses(
+        (status = 200, content((Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
+        (status = 206), (status = 304), (status = 307), (status = 404, body = Problem),
+        (status = 416, body = Problem), (status = 503, body = Problem)))]
 pub async fn get_file(
     State(app): State<App>,
     method: Method,

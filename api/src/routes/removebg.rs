@@ -67,7 +67,15 @@ pub struct RemovalData {
     responses(
         (status = 200, description = "The cutout, as JSON if `Accept` asks for it", content(
             (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"),
-            (Vec<u8> = "application/zip"), (RemovalView = "application/json"))),
+            (Vec<u8> = "application/zip"), (RemovalView = "application/json")), headers(
+            ("X-Credits-Charged" = i32, description = "The credits that the cutout has cost"),
+            ("X-Width" = u32, description = "The width of the cutout, in pixels"),
+            ("X-Height" = u32, description = "The height of the cutout, in pixels"),
+            ("X-Max-Width" = u32, description = "The width that it has in full size, in pixels"),
+            ("X-Max-Height" = u32, description = "The height that it has in full size, in pixels"),
+            ("X-RateLimit-Limit" = u32, description = "The requests allowed per minute"),
+            ("X-RateLimit-Remaining" = u32, description = "The requests allowed now"),
+            ("X-RateLimit-Reset" = i64, description = "When all are allowed again, in seconds since 1970"))),
         (status = 400, description = "The request or the image is invalid, or a parameter is not supported", body = RefusalBody),
         (status = 402, description = "Not enough credits", body = RefusalBody),
         (status = 403, description = "The key is missing or invalid", body = RefusalBody),
@@ -75,7 +83,10 @@ pub struct RemovalData {
         (status = 409, description = "The run was canceled", body = RefusalBody),
         (status = 413, description = "The file is too large", body = RefusalBody),
         (status = 422, description = "The Idempotency-Key was used for a different request, or its cutout is deleted", body = RefusalBody),
-        (status = 429, description = "Rate limit exceeded", body = RefusalBody),
+        (status = 429, description = "Rate limit exceeded", body = RefusalBody, headers(
+            ("X-RateLimit-Limit" = u32, description = "The requests allowed per minute"),
+            ("X-RateLimit-Remaining" = u32, description = "The requests allowed now"),
+            ("X-RateLimit-Reset" = i64, description = "When all are allowed again, in seconds since 1970"))),
         (status = 500, description = "The run failed", body = RefusalBody),
         (status = 503, description = "The server is busy", body = RefusalBody)),
     security(("key" = [])))]

@@ -4,7 +4,8 @@ use utoipa::OpenApi;
 use utoipa::openapi::schema::{KnownFormat, Object, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
-    Content, OpenApi as Document, Ref, RefOr, Response as Answer, ResponseBuilder,
+    Content, Header, HeaderBuilder, OpenApi as Document, Ref, RefOr, Response as Answer,
+    ResponseBuilder,
 };
 
 #[derive(OpenApi)]
@@ -38,7 +39,7 @@ pub fn base() -> Document {
     Base::openapi()
 }
 
-/// Adds the answer that any route may give, 503; sets the media type of every [`crate::http::problem::Problem`] to
+/// Adds the answer that any route may give, 503, and the header of those that ask for another try; sets the media type of every [`crate::http::problem::Problem`] to
 /// `application/problem+json`, and describes pictures and archives as binary, which utoipa takes for lists of numbers.
 pub fn completed(mut document: Document) -> Document {
     for (address, path) in &mut document.paths.paths {
@@ -48,10 +49,13 @@ pub fn completed(mut document: Document) -> Document {
         let answers = operations.flat_map(|operation| {
             let answers = &mut operation.responses.responses;
             answers.entry("503".to_owned()).or_insert_with(|| RefOr::T(unavailable(address)));
-            answers.values_mut()
+            answers.iter_mut()
         });
-        for answer in answers {
+        for (status, answer) in answers {
             let RefOr::T(answer) = answer else { continue };
+            if status == "429" || status == "503" {
+                answer.headers.insert("Retry-After".to_owned(), RefOr::T(retry_after()));
+            }
             let contents = std::mem::take(&mut answer.content).into_iter();
             let typed = contents.map(|(kind, content)| {
                 if is_problem(&content) {
@@ -75,6 +79,13 @@ fn unavailable(path: &str) -> Answer {
     ResponseBuilder::new()
         .description("The server is busy or unavailable")
         .content("application/json", content)
+        .build()
+}
+
+fn retry_after() -> Header {
+    HeaderBuilder::new()
+        .schema(Some(Object::with_type(Type::Integer)))
+        .description(Some("Seconds until another try makes sense, if there is such a time"))
         .build()
 }
 

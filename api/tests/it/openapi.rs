@@ -1,5 +1,6 @@
 //! The `OpenAPI` document.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use expect_test::expect_file;
@@ -39,6 +40,32 @@ fn every_route_documents_its_security() {
             }
         }
     }
+}
+
+#[test]
+fn answers_document_their_headers_and_types() {
+    let document = serde_json::to_value(router::openapi()).unwrap();
+    for (path, method, status, headers) in [
+        ("/api/rmbg-images/remove-bg-ai", "post", "202", "Location Preference-Applied"),
+        ("/api/free/remove-bg-fr", "post", "202", "Location Preference-Applied"),
+        ("/api/rmbg-images/remove-bg-ai", "post", "429", "Retry-After"),
+        ("/api/keys", "get", "503", "Retry-After"),
+        (
+            "/v1.0/removebg",
+            "post",
+            "200",
+            "X-Credits-Charged X-Height X-Max-Height X-Max-Width X-RateLimit-Limit \
+             X-RateLimit-Remaining X-RateLimit-Reset X-Width",
+        ),
+    ] {
+        let answer = &document["paths"][path][method]["responses"][status];
+        let documented = answer["headers"].as_object().map(|headers| headers.keys());
+        let documented = documented.into_iter().flatten().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(documented.join(" "), headers, "{method} {path}");
+    }
+    let file = &document["paths"]["/api/files/{kind}/{id}"]["get"]["responses"]["200"]["content"];
+    let types = file.as_object().unwrap().keys().map(String::as_str).collect::<BTreeSet<_>>();
+    assert_eq!(types, BTreeSet::from(["image/jpeg", "image/png", "image/webp"]));
 }
 
 #[test]

@@ -96,7 +96,9 @@ pub enum VisitorAnswers {
     #[response(status = 200, content_type = "image/png")]
     Done(Vec<u8>),
     /// The job, which has not ended.
-    #[response(status = 202)]
+    #[response(status = 202, headers(
+        ("Location" = String, description = "The path of the job"),
+        ("Preference-Applied" = String, description = "`respond-async` if the client asked for it")))]
     Pending(JobView),
     /// The request is malformed.
     #[response(status = 400)]

@@ -38,7 +38,9 @@ pub enum RunAnswers {
     #[response(status = 200)]
     Done(Vec<ResultView>),
     /// The job, which has not ended.
-    #[response(status = 202)]
+    #[response(status = 202, headers(
+        ("Location" = String, description = "The path of the job"),
+        ("Preference-Applied" = String, description = "`respond-async` if the client asked for it")))]
     Pending(JobView),
     /// The request is malformed.
     #[response(status = 400)]
