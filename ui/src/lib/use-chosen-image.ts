@@ -65,7 +65,10 @@ async function serverPreview(file: File, maxDimension: number, signal: AbortSign
     return { url: URL.createObjectURL(body), isPreview: true, size, problem };
   } catch (error) {
     // Without a verdict, the file can be used without having been shown.
-    return { size: null, problem: isVerdict(error) ? failureText(error) : null };
+    if (!isVerdict(error)) return { size: null, problem: null };
+    // The server names the limit of uploads, which may not be that of the tool.
+    const isTooLarge = error.code === 'image_too_large';
+    return { size: null, problem: isTooLarge ? tooBigText(maxDimension) : failureText(error) };
   }
 }
 

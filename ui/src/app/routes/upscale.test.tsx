@@ -120,6 +120,20 @@ describe('the free tool of a visitor', () => {
     await waitFor(() => expect(api.calls).toContainEqual(oversizeReport));
   });
 
+  test('names its own limit for a picture that is too large for the server to show', async () => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+    renderApp('/upscale');
+    const detail = 'Image dimensions too big (Max 6000x6000)';
+    server.use(
+      http.post('*/api/preview', () =>
+        HttpResponse.json({ detail, code: 'image_too_large' }, { status: 422 }),
+      ),
+    );
+    const run = await chooseAndFindRun(new File(['bytes'], 'photo.heic', { type: 'image/heic' }));
+    expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
+    expect(run).toBeDisabled();
+  });
+
   test('says when there are no free runs', async () => {
     renderApp('/upscale', { api: withUpscale({ freeAvailable: false }) });
     expect(await screen.findByText(/This server offers no free runs/)).toBeVisible();
