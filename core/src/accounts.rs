@@ -15,7 +15,7 @@ use crate::jobs::CancelScope;
 use crate::{JobId, UserId, api_keys, credits, db, jobs, users, webhooks};
 
 pub use erase::erase_deleted;
-pub use export::{images_after, jobs_after, results_after};
+pub use export::{PaymentMessage, images_after, jobs_after, payment_messages_after, results_after};
 pub use issuer::{IssuerChange, change_issuer};
 pub use lookup::{Account, find, get, get_active};
 

@@ -1,6 +1,7 @@
 //! Exports an account, one page of rows at a time, so that memory use does not depend on the account's size.
 
-use retouch_core::accounts::{self, Account};
+use chrono::{DateTime, Utc};
+use retouch_core::accounts::{self, Account, PaymentMessage};
 use retouch_core::api_keys::{self, ApiKey};
 use retouch_core::credits::{self, LedgerEntry};
 use retouch_core::db::{self, DatabaseError};
@@ -25,6 +26,8 @@ pub enum Page {
     /// Changes of the balance.
     Ledger(Vec<LedgerEntry>),
     Orders(Vec<Order>),
+    /// What the payment provider reported about the orders.
+    PaymentMessages(Vec<PaymentMessage>),
     /// API keys, without their secrets.
     Keys(Vec<ApiKey>),
     /// Webhooks, without their secrets.
@@ -46,6 +49,7 @@ enum Next {
     Jobs(Option<JobId>),
     Ledger(i64),
     Orders,
+    PaymentMessages(Option<(DateTime<Utc>, String)>),
     Keys,
     Webhooks,
 }
@@ -95,7 +99,16 @@ impl Export {
                 let then = last.map_or(Next::Orders, Next::Ledger);
                 (Page::Ledger(rows), Some(then))
             }
-            Next::Orders => (Page::Orders(orders::list(pool, user).await?), Some(Next::Keys)),
+            Next::Orders => {
+                let then = Next::PaymentMessages(None);
+                (Page::Orders(orders::list(pool, user).await?), Some(then))
+            }
+            Next::PaymentMessages(after) => {
+                let rows = accounts::payment_messages_after(pool, user, after, PAGE_SIZE).await?;
+                let last = last_of_full(&rows).map(|row| (row.received_at, row.id.clone()));
+                let then = last.map_or(Next::Keys, |last| Next::PaymentMessages(Some(last)));
+                (Page::PaymentMessages(rows), Some(then))
+            }
             Next::Keys => (Page::Keys(api_keys::list(pool, user).await?), Some(Next::Webhooks)),
             Next::Webhooks => (Page::Webhooks(webhooks::list(pool, user).await?), None),
         })

@@ -201,7 +201,7 @@ async fn an_export_contains_all_data_of_the_user_and_no_other(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let ada = app.token("ada");
     let empty = app.get("/api/user/export").by(&ada).send().await.json();
-    for list in ["images", "results", "jobs", "checkouts", "keys"] {
+    for list in ["images", "results", "jobs", "checkouts", "paymentMessages", "keys"] {
         assert_eq!(empty[list], json!([]), "{list}");
     }
     app.key("ada").await;

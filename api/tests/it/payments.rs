@@ -105,6 +105,23 @@ async fn a_pack_can_be_bought_from_end_to_end(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_export_has_what_the_provider_reported_about_the_users_orders(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    for name in ["ada", "bob"] {
+        let session = begin(&app, &stripe, name, 1).await;
+        stripe.pay(&session).await;
+    }
+    deliver_all(&app, &stripe).await;
+    let export = app.get("/api/user/export").by(&app.token("ada")).send().await.json();
+    let [message] = export["paymentMessages"].as_array().unwrap().as_slice() else {
+        panic!("{export}");
+    };
+    assert_eq!(message["kind"], "checkout.session.completed");
+    assert_eq!(message["orderId"], export["checkouts"][0]["id"]);
+    assert!(message["text"].as_str().unwrap().contains("ada@example.test"), "{message}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn every_pack_has_its_price_and_credits(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     for (pack, cents, bought) in [(1, 200, 20), (2, 500, 55), (3, 1500, 180)] {

@@ -3,11 +3,12 @@
 //! Each page starts after the last row of the page before, found in an index. Ids and times ascend, so rows added
 //! meanwhile appear at the end, and no row appears twice.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
 use crate::images::{Cursor, Image};
 use crate::results::ResultImage;
-use crate::{ImageId, JobId, ResultId, UserId};
+use crate::{ImageId, JobId, OrderId, ResultId, UserId};
 use retouch_catalog::{FixMode, Tier, ToolName};
 
 /// Returns the next `limit` images of `user`, the oldest first.
@@ -80,6 +81,42 @@ pub async fn jobs_after(
            order by id limit $3"#,
         user.uuid(),
         after.map(JobId::uuid),
+        limit,
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// A message of the payment provider about an order, as it is stored.
+#[derive(Clone, Debug)]
+pub struct PaymentMessage {
+    /// The provider's id.
+    pub id: String,
+    /// The provider's event type.
+    pub kind: String,
+    pub order: OrderId,
+    /// The body as received; empty if there was none.
+    pub payload: String,
+    pub received_at: DateTime<Utc>,
+}
+
+/// Returns the next `limit` messages about orders of `user`, the oldest first. `after` is the time and the id of the last.
+pub async fn payment_messages_after(
+    pool: &PgPool,
+    user: UserId,
+    after: Option<(DateTime<Utc>, String)>,
+    limit: i64,
+) -> sqlx::Result<Vec<PaymentMessage>> {
+    let (received_at, id) = after.unzip();
+    sqlx::query_as!(
+        PaymentMessage,
+        r#"select p.id, p.kind, p.order_id as "order!: OrderId", p.payload, p.received_at
+           from payment_events p join orders o on o.id = p.order_id
+           where o.user_id = $1 and (p.received_at, p.id) > (coalesce($2, '-infinity'::timestamptz), coalesce($3, ''))
+           order by p.received_at, p.id limit $4"#,
+        user.uuid(),
+        received_at,
+        id,
         limit,
     )
     .fetch_all(pool)

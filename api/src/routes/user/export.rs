@@ -5,6 +5,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use futures::stream;
+use retouch_core::accounts::PaymentMessage;
 use retouch_core::credits::LedgerEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -86,6 +87,10 @@ impl Document {
             Page::Orders(orders) => {
                 ("checkouts", json::items(orders.into_iter().map(CheckoutView::from))?)
             }
+            Page::PaymentMessages(messages) => (
+                "paymentMessages",
+                json::items(messages.into_iter().map(PaymentMessageView::from))?,
+            ),
             Page::Keys(keys) => ("keys", json::items(keys.into_iter().map(KeyView::from))?),
             Page::Webhooks(webhooks) => {
                 ("webhooks", json::items(webhooks.into_iter().map(WebhookView::from))?)
@@ -139,6 +144,7 @@ pub struct AccountExport {
     jobs: Vec<JobView>,
     ledger: Vec<LedgerEntryView>,
     checkouts: Vec<CheckoutView>,
+    payment_messages: Vec<PaymentMessageView>,
     keys: Vec<KeyView>,
     webhooks: Vec<WebhookView>,
 }
@@ -175,6 +181,34 @@ pub struct LedgerEntryView {
     /// An operator's note.
     note: Option<String>,
     created_at: DateTime<Utc>,
+}
+
+/// A message of the payment provider about a purchase.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PaymentMessage)]
+pub struct PaymentMessageView {
+    /// The provider's id.
+    id: String,
+    /// The provider's event type.
+    #[schema(example = "checkout.session.completed")]
+    kind: String,
+    order_id: Uuid,
+    /// The message as received, which is JSON; empty if there was none.
+    text: String,
+    received_at: DateTime<Utc>,
+}
+
+impl From<PaymentMessage> for PaymentMessageView {
+    fn from(message: PaymentMessage) -> Self {
+        Self {
+            id: message.id,
+            kind: message.kind,
+            order_id: message.order.uuid(),
+            text: message.payload,
+            received_at: message.received_at,
+        }
+    }
 }
 
 impl From<LedgerEntry> for LedgerEntryView {
