@@ -226,6 +226,59 @@ mod tests {
     }
 
     #[test]
+    fn captions_name_only_what_is_new() {
+        for (text, caption) in [
+            ("put a vase instead of the cup", "a vase"),
+            ("a cat instead of the dog", "a cat"),
+            ("I want a vase instead of the cup", "a vase"),
+            ("replace the cup with a vase instead of a plant", "a vase"),
+            ("instead of the cup, a vase", "a vase"),
+            ("instead of the cup, please put a vase there", "a vase"),
+            ("instead of the cup", "instead of the cup"),
+            ("remove the dog and instead add a cat", "a cat"),
+            ("make the dog into a cat", "a cat"),
+            ("make it into a cat", "a cat"),
+            ("make the dog look into the mirror", "the dog look into the mirror"),
+            ("make him jump into a lake", "him jump into a lake"),
+            ("make the dog bigger", "the dog bigger"),
+            ("make a cat jumping into the water", "a cat jumping into the water"),
+            ("exchange the dog for a cat", "a cat"),
+            ("exchange dog for cat", "cat"),
+            ("substitute the dog with a cat", "a cat"),
+            ("substitute the dog for a cat", "a cat"),
+            ("substitute a cat for the dog", "a cat"),
+            ("remove the man and exchange the dog for a cat", "a cat"),
+            ("add a cat, and make sure not to change the dog", "a cat"),
+            ("add a cat and make sure you don't move the dog", "a cat"),
+            ("add a cat without changing the dog", "a cat"),
+            ("add a cat but keep the sofa", "a cat"),
+            ("change the background to a beach, keep the person", "a beach"),
+            ("change the background to a beach but don’t change the person", "a beach"),
+            ("replace the sky with stars, don't touch the mountains", "stars"),
+            ("add a cat, not a dog", "a cat"),
+            ("add a man without a hat", "a man without a hat"),
+            ("add a house without windows", "a house without windows"),
+            ("add a man without smiling people", "a man without smiling people"),
+            ("add a sign: do not enter", "a sign do not enter"),
+            ("add a poster, keep calm", "a poster keep calm"),
+            ("add a sign that says leave the room", "a sign that says leave the room"),
+            ("add a tree and leaves", "a tree and leaves"),
+            (
+                "make the wall red and don't forget to add a hat",
+                "the wall red and don't forget to add a hat",
+            ),
+            ("enhance the sky with northern lights", "northern lights"),
+            ("repair the car into a truck", "a truck"),
+            ("upgrade the car to a Ferrari", "a Ferrari"),
+            ("remove the wall to show a garden", "a garden"),
+            ("remove the sign to show the garden", "remove the sign to show the garden"),
+            ("delete the shirt and dress him in a suit", "dress him in a suit"),
+        ] {
+            assert_eq!(prompt(text).caption(), caption, "{text}");
+        }
+    }
+
+    #[test]
     fn every_order_of_courtesies_and_requests_has_a_caption() {
         let pieces = [
             "remove the man",

@@ -145,6 +145,9 @@ pub const ENGLISH: Words = Words {
         "have DET ANY wear",
         "let DET wear",
         "let DET ANY wear",
+        "swap",
+        "exchange DET",
+        "substitute DET",
     ],
     clean: &["clean", "clear", "clean up", "clear up"],
     raise: &["increase", "boost", "raise"],
@@ -173,7 +176,7 @@ pub const ENGLISH: Words = Words {
         "paint lips",
         "paint nails",
     ],
-    change: &["replace", "change", "turn", "make", "swap", "convert"],
+    change: &["replace", "change", "turn", "make", "convert"],
     colors: &[
         "red", "blue", "green", "yellow", "orange", "purple", "pink", "brown", "black", "white",
         "gray", "grey", "blond", "blonde", "golden",
