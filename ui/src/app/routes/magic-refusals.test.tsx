@@ -53,6 +53,7 @@ describe('refusals', () => {
     await waitFor(() => expect(screen.getAllByText('Prompt is required')).toHaveLength(2));
     await waitFor(() => expect(screen.getAllByText(/^You have to draw/)).toHaveLength(2));
     await run();
+    await screen.findByRole('img', { name: 'Result 1' });
     // Those that are closing have no role. jsdom ends no animation.
     const shown = () => screen.queryAllByRole('alert').map(({ textContent }) => textContent);
     await waitFor(() => expect(shown()).toEqual([]));
