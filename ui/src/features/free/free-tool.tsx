@@ -99,7 +99,8 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
 
   return (
     <div className="grid gap-6 lg:grid-cols-[1fr_20rem] lg:gap-8">
-      <div className="min-w-0">
+      {/* The picture leaves room for the buttons below it. */}
+      <div className="min-w-0 [--picture-height:max(10rem,min(60dvh,100dvh-25rem))] lg:[--picture-height:max(10rem,min(60dvh,100dvh-23rem))] lg:low:[--picture-height:max(10rem,min(60dvh,100dvh-20.5rem))]">
         {!chosen && !isResumed ? (
           <FileDrop
             hint={t('Up to {side} × {side} px and {bytes}', {
