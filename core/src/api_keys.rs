@@ -146,10 +146,11 @@ pub async fn find_user(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User
             sqlx::query!("update api_keys set last_used_at = now() where id = $1", found.id)
                 .execute(pool)
                 .await;
-        match noted {
-            // A database that accepts no writes can still be read.
-            Err(error) if !db::is_unavailable(&error) => return Err(error),
-            _ => {}
+        // A database that accepts no writes can still be read.
+        if let Err(error) = noted
+            && !db::is_unavailable(&error)
+        {
+            return Err(error);
         }
     }
     Ok(Some(User {

@@ -227,8 +227,8 @@ pub async fn announce_canceled(app: &App, canceled: &[JobId]) {
     for job in canceled {
         app.job_events.publish_locally(*job);
     }
-    let events = canceled.iter().copied().map(JobEvent::changed);
-    if let Err(error) = app.queue.publish_all(events).await {
+    let events: Vec<_> = canceled.iter().copied().map(JobEvent::changed).collect();
+    if let Err(error) = app.queue.publish_all(&events).await {
         tracing::warn!(%error, "Could not announce that {} jobs were canceled", canceled.len());
     }
 }

@@ -98,21 +98,18 @@ impl JobEvent {
 impl Queue {
     /// Publishes an event to all processes. Events may get lost; the state of a job is in Postgres.
     pub async fn publish(&self, event: JobEvent) -> Result<(), QueueError> {
-        self.publish_all([event]).await
+        self.publish_all(&[event]).await
     }
 
     /// Publishes events in one round trip, so that a server that does not answer is waited for once.
-    pub async fn publish_all(
-        &self,
-        events: impl IntoIterator<Item = JobEvent>,
-    ) -> Result<(), QueueError> {
+    pub async fn publish_all(&self, events: &[JobEvent]) -> Result<(), QueueError> {
+        if events.is_empty() {
+            return Ok(());
+        }
         let mut publishing = redis::pipe();
         for event in events {
-            let text = serde_json::to_string(&event).map_err(std::io::Error::from);
+            let text = serde_json::to_string(event).map_err(std::io::Error::from);
             publishing.publish(self.channel(), text.map_err(redis::RedisError::from)?).ignore();
-        }
-        if publishing.is_empty() {
-            return Ok(());
         }
         Ok(publishing.query_async::<()>(&mut self.conn.clone()).await?)
     }
