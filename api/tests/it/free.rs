@@ -78,7 +78,7 @@ async fn the_same_file_twice_at_once_is_one_run(pool: PgPool) {
     let lock = "begin; lock table images in share row exclusive mode";
     sqlx::raw_sql(lock).execute(&mut *busy).await.unwrap();
     let go = async {
-        // Neither has found the image of the other.
+        // Both requests have looked for an earlier image by now.
         wait_for_locks(&app.pool, 2).await;
         sqlx::raw_sql("rollback").execute(&mut *busy).await.unwrap();
     };

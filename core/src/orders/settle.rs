@@ -413,7 +413,7 @@ async fn take_waiting(
 pub struct DueCheck {
     pub session: String,
     pub buyer: UserId,
-    /// True if the buyer's account was deleted: nobody should pay any more.
+    /// True if the buyer's account was deleted, so that nobody should pay.
     pub is_buyer_deleted: bool,
 }
 
