@@ -46,7 +46,11 @@ const NO_THINGS: [&str; 30] = [
     "better",
 ];
 
-/// "With" after these describes them: "the woman with red hair".
+/// Verbs that may bring a new thing: "repair the wall with bricks", but not "restore the face with glasses".
+const BUILD: [&str; 8] =
+    ["enhance", "improve", "refine", "upgrade", "repair", "fix", "mend", "reconstruct"];
+
+/// "With" beside these describes: "the woman with red hair", "the photo with two people".
 const PEOPLE: [&str; 12] = [
     "man", "woman", "men", "women", "boy", "girl", "guy", "lady", "person", "people", "child",
     "kid",
@@ -198,7 +202,8 @@ fn mends_with_another(part: &[String]) -> bool {
     let mut verbs = [ENGLISH.enhance, ENGLISH.restore].into_iter();
     let Some(verb) = verbs.find_map(|verbs| ENGLISH.leading(part, verbs)) else { return false };
     let is_joint = |at: &usize| match part[*at].as_str() {
-        "with" | "into" => true,
+        "into" => true,
+        "with" => BUILD.contains(&part[0].as_str()),
         "to" => part[0] == "upgrade",
         _ => false,
     };
@@ -208,7 +213,7 @@ fn mends_with_another(part: &[String]) -> bool {
     let is_named = new.first().is_some_and(|word| {
         !ENGLISH.determiners.contains(&word.as_str()) && !word.ends_with("ing")
     });
-    let describes = part[joint] == "with" && contains(&part[..joint], &PEOPLE);
+    let describes = part[joint] == "with" && contains(part, &PEOPLE);
     let is_no_thing = || {
         let Words { quality, sharp, detail, damage, defects, blurred, flaws, .. } = ENGLISH;
         [&NO_THINGS, quality, sharp, detail, damage, defects, blurred, flaws]

@@ -18,6 +18,12 @@ const PREPOSITIONS: [&str; 31] = [
 const AFTER_WHOLE: [&str; 11] =
     ["for", "so", "of a", "of an", "of me", "of my", "of us", "of our", "of her", "of his", "para"];
 
+/// What needs a restoration.
+const OLD: [&str; 11] = [
+    "old", "alt", "alte", "alten", "altes", "vieja", "antigua", "vieille", "ancienne", "velha",
+    "antiga",
+];
+
 /// Words before the name of a look: "(make it) really (sharp)", "(turn it) into (4k)".
 const BEFORE_LOOK: [&str; 12] =
     ["es", "look", "very", "really", "super", "ultra", "full", "into", "to", "in", "en", "more"];
@@ -38,7 +44,7 @@ pub(super) fn verb_of(part: &[String]) -> Option<Verb> {
 }
 
 fn is_worn(part: &[String]) -> bool {
-    english::mentions_damage(part) || part.iter().any(|word| word == "old")
+    english::mentions_damage(part) || part.iter().any(|word| OLD.contains(&word.as_str()))
 }
 
 /// Recognizes "clean up this old photo", which is the whole picture, and "clear up the blurry text", but neither "clean the
@@ -49,10 +55,9 @@ fn cleans(language: &Words, part: &[String]) -> bool {
     let named = &object[determiners..];
     let end = named.iter().position(|word| PREPOSITIONS.contains(&word.as_str()));
     let (name, after) = named.split_at(end.unwrap_or(named.len()));
-    let name = match name {
-        [name @ .., up] if up == "up" => name,
-        name => name,
-    };
+    // "Clean this photo up" and "limpia la foto vieja".
+    let is_last = |word: &&String| *word == "up" || OLD.contains(&word.as_str());
+    let name = &name[..name.len() - name.iter().rev().take_while(is_last).count()];
     let Some((last, adjectives)) = name.split_last() else { return false };
     let is_of = |list: &[&str], word: &str| list.contains(&word);
     // "Background image" without an article is what the picture shows.
@@ -79,6 +84,7 @@ fn adjusts(language: &Words, part: &[String]) -> bool {
 pub(super) fn names(language: &Words, object: &[String], nouns: &[&str]) -> bool {
     let last = language.determiners_before(object) + 2;
     (0..=last.min(object.len())).any(|at| language.leading(&object[at..], nouns).is_some())
+        && !language.contains(object, language.things)
 }
 
 /// Returns what follows one of `verbs`, or precedes a German infinitive.

@@ -134,8 +134,10 @@ fn japanese_request(part: &str) -> Option<Request> {
     let is_about = |nouns: &[&str]| {
         things.split(['や', 'と', '・']).any(|thing| nouns.iter().any(|noun| thing.ends_with(noun)))
     };
-    // "加工はいらない" wants nothing.
-    if act == Act::Remove && is_about(&["変更", "加工", "修正", "編集", "説明"]) {
+    // "加工はいらない" asks for nothing.
+    let is_unneeded =
+        ["いらない", "要らない", "いりません"].iter().any(|verb| part.ends_with(verb));
+    if is_unneeded && is_about(&["変更", "加工", "修正", "編集", "説明"]) {
         return None;
     }
     // Colors are changed and lights are turned off.

@@ -88,6 +88,11 @@ fn defects_and_damage_are_removed_from_the_picture_and_things_from_what_it_shows
 fn pictures_are_cleaned_in_other_languages() {
     assert_modes(&[
         ("Limpia la foto", Enhance),
+        ("Limpia la foto vieja", Restore),
+        ("Nettoie la vieille photo", Restore),
+        ("Altes Foto säubern", Restore),
+        ("limpia la mesa vieja", Edit),
+        ("Réduis le grain de beauté", Edit),
         ("Nettoie la photo", Enhance),
         ("Limpe a foto", Enhance),
         ("Foto säubern", Enhance),

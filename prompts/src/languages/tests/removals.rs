@@ -159,6 +159,7 @@ fn chinese_and_japanese_removals_have_more_forms() {
         ("傷を消せますか", Restore),
         ("消せるボールペン", Edit),
         ("変更はいらない", Edit),
+        ("加工を消して", Remove),
         ("写真を鮮明にして、加工はいらない", Enhance),
         ("お金がいらない人", Edit),
         ("消せない", Edit),
