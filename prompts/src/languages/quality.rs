@@ -43,6 +43,11 @@ pub(super) fn verb_of(part: &[String]) -> Option<Verb> {
     LANGUAGES.iter().any(|language| adjusts(language, part)).then_some(Verb::split(Act::Enhance))
 }
 
+/// Returns true for what announces a removal: "clean up the photo (and remove the man)", "Foto säubern (und Kratzer entfernen)".
+pub(super) fn is_cleaning(part: &[String]) -> bool {
+    LANGUAGES.iter().any(|language| object_of(part, language, language.clean).is_some())
+}
+
 fn is_worn(part: &[String]) -> bool {
     english::mentions_damage(part) || part.iter().any(|word| OLD.contains(&word.as_str()))
 }

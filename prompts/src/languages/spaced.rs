@@ -97,7 +97,7 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
 /// "Retouch, remove the man", which names the program.
 fn is_preface(requests: &[Phrase], plain: &str) -> bool {
     let Phrase { verb, words, .. } = &requests[0];
-    let is_cleaning = verb.act == Act::Enhance && ["clean", "clear"].contains(&words[0].as_str());
+    let is_cleaning = verb.act == Act::Enhance && quality::is_cleaning(words);
     is_cleaning && requests[1].verb.act == Act::Remove
         || *words == ["retouch"] && plain.contains("retouch,")
 }

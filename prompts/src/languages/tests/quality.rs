@@ -88,6 +88,10 @@ fn defects_and_damage_are_removed_from_the_picture_and_things_from_what_it_shows
 fn pictures_are_cleaned_in_other_languages() {
     assert_modes(&[
         ("Limpia la foto", Enhance),
+        ("Limpia la foto y quita los arañazos", Restore),
+        ("Foto säubern und Kratzer entfernen", Restore),
+        ("Nettoie la photo et enlève la voiture", Remove),
+        ("Nettoie la photo et augmente la netteté", Enhance),
         ("Limpia la foto vieja", Restore),
         ("Nettoie la vieille photo", Restore),
         ("Altes Foto säubern", Restore),
