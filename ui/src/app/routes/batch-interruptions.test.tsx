@@ -22,6 +22,7 @@ describe('interruptions of a batch', () => {
     expect(
       await screen.findByText(/You have enough credits for the first 2 of 3. We won’t start the others./),
     ).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Start 2 runs' })).toBeEnabled();
     expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
   });
 
@@ -37,7 +38,7 @@ describe('interruptions of a batch', () => {
       }),
     );
     await choose([...three(), aFile('four.png'), aFile('five.png')]);
-    await start(5);
+    await start(4);
     expect(await screen.findByText('1 of 5 done · 4 not started')).toBeVisible();
     expect(screen.getAllByText('Not started: not enough credits')).toHaveLength(4);
     expect(await screen.findByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');

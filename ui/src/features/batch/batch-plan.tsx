@@ -31,6 +31,8 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
   const each = isFree ? 0 : priceOf(action, offer);
   const total = ready * each;
   const affordable = each > 0 && available !== null ? Math.floor(available / each) : ready;
+  // With too few credits for a single run, nothing can be started.
+  const starting = affordable === 0 ? ready : Math.min(ready, affordable);
   const isOffered = isFree ? offer?.freeAvailable : offer?.available;
 
   return (
@@ -89,7 +91,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
           {t('Cancel')}
         </Button>
         <Button disabled={ready === 0 || isChecking || affordable === 0 || !isOffered} onClick={onStart}>
-          {plural(ready, { one: 'Start # run', other: 'Start # runs' })}
+          {plural(starting, { one: 'Start # run', other: 'Start # runs' })}
         </Button>
       </div>
     </div>

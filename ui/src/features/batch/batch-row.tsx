@@ -51,7 +51,7 @@ export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }
           <span dir="auto" className="block truncate font-medium" title={name}>
             {name}
           </span>
-          <span className="block truncate text-sm text-soft tabular-nums">
+          <span className="block text-sm text-soft tabular-nums sm:truncate">
             {size && `${t('{x} × {y} px', { x: size.x, y: size.y })} · `}
             {formatBytes(bytes)}
           </span>

@@ -1,6 +1,7 @@
 import type { EditingTool } from '@/features/catalog/tool';
 import { type Navigate, showToast, ToastLink } from '@/features/runs/run-toast';
 import { newId } from '@/lib/new-id';
+import { closeToast } from '@/lib/notify';
 import { toolName } from '@/lib/tool-names';
 import { t } from '@/lib/translate';
 import type { BatchItem } from './batch-store';
@@ -9,6 +10,11 @@ import { batchSummary } from './batch-summary';
 /** Shows how a batch ended whose page is not open, with a link to it. */
 export function showBatchToast({ name, pagePath }: EditingTool, items: BatchItem[], navigate: Navigate) {
   const hasFailed = items.some(({ state }) => state.kind === 'failed' || state.kind === 'unpaid');
-  const link = <ToastLink to={pagePath} text={t('Show it')} onFollow={() => navigate(pagePath, null)} />;
-  showToast(hasFailed ? 'error' : 'success', newId(), `${toolName(name)}: ${batchSummary(items)}`, link);
+  const id = newId();
+  function follow() {
+    navigate(pagePath, null);
+    void closeToast(id);
+  }
+  const link = <ToastLink to={pagePath} text={t('Show it')} onFollow={follow} />;
+  showToast(hasFailed ? 'error' : 'success', id, `${toolName(name)}: ${batchSummary(items)}`, link);
 }
