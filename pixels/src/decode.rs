@@ -7,6 +7,7 @@
 pub(crate) mod exif_block;
 mod foreign;
 mod header;
+mod jpeg;
 mod jpeg_segments;
 pub(crate) mod png_chunks;
 mod png_rows;
@@ -15,7 +16,6 @@ mod webp_tables;
 
 use std::io::{Cursor, ErrorKind};
 
-use image::codecs::jpeg::JpegDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageResult};
 use png::DecodingError;
@@ -61,7 +61,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     let has_small_profile = header.profile_bytes <= icc::MAX_PROFILE_BYTES;
     let Planes { rgb, alpha, gray, icc, stated } = match format {
         FileFormat::Png => png_rows::read(bytes).map_err(|error| png_error(&error)),
-        FileFormat::Jpeg => read(JpegDecoder::new(Cursor::new(bytes)), has_small_profile, &header),
+        FileFormat::Jpeg => jpeg::read(bytes, has_small_profile, &header),
         FileFormat::WebP => {
             // The decoder would allocate what a profile claims to have.
             let has_profile = webp_chunks::extension(bytes, *b"ICCP").is_some();
@@ -100,7 +100,7 @@ pub(crate) fn exif(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Reads the planes of a JPEG or WebP, as stored. `has_profile` is false to ignore the color profile.
+/// Reads the planes of a WebP, as stored. `has_profile` is false to ignore the color profile.
 fn read<D: ImageDecoder>(
     decoder: ImageResult<D>,
     has_profile: bool,

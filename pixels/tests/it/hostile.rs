@@ -137,6 +137,36 @@ fn padding_behind_a_file_does_no_harm() {
 }
 
 #[test]
+fn a_jpeg_whose_scans_end_early_is_refused_although_it_has_an_end_marker() {
+    for name in ["photos/coffee.jpg", "pictures/progressive.jpg", "pictures/restarts.jpg"] {
+        let whole = fixture(name);
+        assert!(decode(&whole, &Limits::default()).is_ok(), "{name}");
+        let scan = whole.windows(2).position(|pair| pair == [0xff, 0xda]).expect("it has a scan");
+        for percent in [20, 50, 80] {
+            let mut cut = whole[..scan + (whole.len() - scan) * percent / 100].to_vec();
+            while cut.last() == Some(&0xff) {
+                cut.pop();
+            }
+            cut.extend([0xff, 0xd9]);
+            let damaged = PixelError::Unreadable("it is damaged".into());
+            assert_eq!(refused(&cut), damaged, "{name}, {percent} %");
+        }
+    }
+}
+
+#[test]
+fn harmless_faults_of_a_jpeg_do_not_change_its_pixels() {
+    let whole = fixture("photos/coffee.jpg");
+    let expected = decode(&whole, &Limits::default()).expect("a sound photo");
+    let trailing = [&whole[..], &[0x55; 5000]].concat();
+    let filled = [&whole[..whole.len() - 2], &[0xff, 0xff, 0xff, 0xd9]].concat();
+    for (name, file) in [("trailing bytes", trailing), ("fill bytes", filled)] {
+        let read = decode(&file, &Limits::default());
+        assert!(read.as_ref() == Ok(&expected), "{name}: {:?}", read.err());
+    }
+}
+
+#[test]
 fn the_decoder_never_panics_on_mutated_files() {
     let small = DynamicImage::ImageRgb8(image::RgbImage::from_fn(40, 30, |x, y| {
         image::Rgb([(x * 6) as u8, (y * 8) as u8, (x ^ y) as u8])
