@@ -76,7 +76,9 @@ impl<'a> JpegSegments<'a> {
                     found.has_many_scans |= usize::from(count) != found.components.len();
                     break Some(after);
                 }
-                (0xe1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => found.exif = Some(exif),
+                (0xe1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
+                    found.exif = found.exif.or(Some(exif));
+                }
                 (0xe2, [b'I', b'C', b'C', b'_', b'P', b'R', b'O', b'F', b'I', b'L', b'E', ..]) => {
                     found.profile_bytes += segment.len();
                 }

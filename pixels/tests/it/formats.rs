@@ -109,6 +109,19 @@ fn the_orientation_is_found_behind_a_prefix_and_after_the_pixels() {
     }
 }
 
+#[test]
+fn the_first_of_several_orientations_counts() {
+    let mut jpeg = img_parts::jpeg::Jpeg::from_bytes(encoded(&stored(6), ImageFormat::Jpeg).into())
+        .expect("it is a JPEG");
+    for orientation in [3, 6] {
+        let contents = [&b"Exif\0\0"[..], &exif(orientation)].concat().into();
+        let segment = img_parts::jpeg::JpegSegment::new_with_contents(0xe1, contents);
+        jpeg.segments_mut().insert(0, segment);
+    }
+    let picture = read(&jpeg.encoder().bytes());
+    assert_eq!((picture.width, picture.height), upright().dimensions());
+}
+
 /// Returns the profile of a PNG with these chunks.
 fn profile_of(chunks: &[(&[u8; 4], &[u8])]) -> Option<Vec<u8>> {
     let png = encoded(&upright().into(), ImageFormat::Png);
