@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 
+use super::foreign::Foreign;
 use crate::PixelError;
 
 /// Maximum sampling factor (T.81, B.2.2).
@@ -31,8 +32,8 @@ impl<'a> JpegSegments<'a> {
     /// Walks the segments, because metadata may contain a thumbnail with its own markers.
     ///
     /// # Errors
-    /// [`PixelError::Unreadable`] if the file has no frame header, no end marker, or more than [`MAX_STEPS`] segments. Without an end marker, the decoder
-    /// would silently fill the rest with gray, and the user would pay for a picture whose lower half is gray.
+    /// [`PixelError::Foreign`] for a kind of JPEG that the decoder does not know, [`PixelError::Unreadable`] if the file has no
+    /// frame header, no end marker, or more than [`MAX_STEPS`] segments.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PixelError> {
         let mut found = Self {
             width: 0,
@@ -64,7 +65,10 @@ impl<'a> JpegSegments<'a> {
             };
             match (marker, segment) {
                 (0xc4 | 0xc8 | 0xcc, _) => {}
-                (0xc0..=0xcf, [_, h1, h0, w1, w0, _, components @ ..]) => {
+                (0xc0..=0xcf | 0xf7, [bits, h1, h0, w1, w0, _, components @ ..]) => {
+                    if let Some(name) = other_kind(marker, *bits) {
+                        return Err(PixelError::Foreign(Foreign::Other(name)));
+                    }
                     (found.height, found.width) =
                         (u16::from_be_bytes([*h1, *h0]), u16::from_be_bytes([*w1, *w0]));
                     let factors = components.chunks_exact(3).map(|component| component[1]);
@@ -127,5 +131,18 @@ impl<'a> JpegSegments<'a> {
             u64::from(self.width).div_ceil(8 * across) * u64::from(self.height).div_ceil(8 * down);
         let blocks: u64 = factors().map(|(across, down)| across * down).sum();
         units * blocks * 64 * 2
+    }
+}
+
+/// Names the kind of a JPEG by its frame header's marker and bits per sample (T.81, B.1.1.3, and T.87). `None` for the kinds
+/// that are decoded: baseline and progressive, with Huffman coding.
+const fn other_kind(frame: u8, bits: u8) -> Option<&'static str> {
+    match (frame, bits) {
+        (0xc0..=0xc2, 12) => Some("12-bit JPEG"),
+        (0xc0..=0xc2, _) => None,
+        (0xc3 | 0xcb, _) => Some("lossless JPEG"),
+        (0xc9 | 0xca, _) => Some("JPEG (arithmetic coding)"),
+        (0xf7, _) => Some("JPEG-LS"),
+        _ => Some("hierarchical JPEG"),
     }
 }

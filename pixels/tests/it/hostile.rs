@@ -137,6 +137,23 @@ fn padding_behind_a_file_does_no_harm() {
 }
 
 #[test]
+fn other_kinds_of_jpeg_are_refused_by_name() {
+    let photo = fixture("photos/coffee.jpg");
+    let frame = photo.windows(2).position(|pair| pair == [0xff, 0xc0]).expect("it is baseline");
+    for (marker, bits, name) in [
+        (0xc1, 12, "12-bit JPEG"),
+        (0xc3, 8, "lossless JPEG"),
+        (0xc5, 8, "hierarchical JPEG"),
+        (0xc9, 8, "JPEG (arithmetic coding)"),
+        (0xf7, 8, "JPEG-LS"),
+    ] {
+        let mut other = photo.clone();
+        (other[frame + 1], other[frame + 4]) = (marker, bits);
+        assert_eq!(refused(&other), PixelError::Foreign(Foreign::Other(name)));
+    }
+}
+
+#[test]
 fn a_jpeg_whose_scans_end_early_is_refused_although_it_has_an_end_marker() {
     for name in ["photos/coffee.jpg", "pictures/progressive.jpg", "pictures/restarts.jpg"] {
         let whole = fixture(name);
