@@ -30,7 +30,7 @@ impl Nclx {
 
     /// Returns the equivalent ICC profile; `None` for sRGB and indistinguishable color spaces.
     pub fn profile(self) -> Option<Vec<u8>> {
-        icc::of_primaries(u8::try_from(self.primaries).ok()?)
+        icc::of_code_points(self.primaries.try_into().ok()?, self.transfer.try_into().ok()?)
     }
 
     /// Maps RGBA of high dynamic range, in little-endian pairs of bytes of `bits` bits, to 8-bit sRGB.
@@ -150,5 +150,7 @@ mod tests {
         assert!(profile(DISPLAY_P3).is_some_and(|icc| icc.get(36..40) == Some(b"acsp")));
         assert!(profile(BT2020).is_some());
         assert_eq!((profile(BT709), profile(2)), (None, None));
+        let linear = Nclx { primaries: BT709, transfer: 8 }.profile();
+        assert!(linear.is_some_and(|icc| icc.get(36..40) == Some(b"acsp")));
     }
 }

@@ -37,19 +37,26 @@ pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
         && field(128).is_some_and(has_sound_tags)
 }
 
-/// Returns the profile of color primaries given as a number of ITU-T H.273; `None` for the primaries of sRGB and others
-/// that look alike.
-pub fn of_primaries(primaries: u8) -> Option<Vec<u8>> {
+/// The transfer function of samples in proportion to light (ITU-T H.273).
+pub(crate) const LINEAR: u8 = 8;
+
+/// Returns the profile of color primaries and a transfer function given as numbers of ITU-T H.273; `None` for those of sRGB and
+/// others that look alike.
+pub fn of_code_points(primaries: u8, transfer: u8) -> Option<Vec<u8>> {
+    let is_linear = transfer == LINEAR;
     let color_primaries = match primaries {
         9 => CicpColorPrimaries::Bt2020,
         // Display P3.
         12 => CicpColorPrimaries::Smpte432,
+        _ if is_linear => CicpColorPrimaries::Bt709,
         _ => return None,
     };
     // Programs that write numbers mean the curve of displays, whichever of the similar ones they name.
+    let transfer_characteristics =
+        if is_linear { TransferCharacteristics::Linear } else { TransferCharacteristics::Srgb };
     let profile = ColorProfile::new_from_cicp(CicpProfile {
         color_primaries,
-        transfer_characteristics: TransferCharacteristics::Srgb,
+        transfer_characteristics,
         matrix_coefficients: MatrixCoefficients::Identity,
         full_range: true,
     });
@@ -181,6 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn linear_samples_given_in_numbers_become_a_profile_with_any_primaries() {
+        for primaries in [1, 2, 9, 12] {
+            let profile = of_code_points(primaries, 8).expect("a profile");
+            let [red, green, blue] = seen(&profile, [55; 3]);
+            assert!(red.abs_diff(128) <= 2, "{primaries}: a linear 55 is the middle, not {red}");
+            assert!(red.abs_diff(green) <= 1 && green.abs_diff(blue) <= 1, "gray stays gray");
+        }
+        let of_display = of_code_points(12, 13).expect("it is wide");
+        assert!(seen(&of_display, [55; 3])[0].abs_diff(55) <= 1);
+        assert_eq!((of_code_points(1, 13), of_code_points(2, 1)), (None, None));
+    }
+
+    #[test]
     fn gray_samples_look_the_same_as_rgb() {
         let gray = gray_profile(1.4);
         assert!(describes(&gray, *b"GRAY"));
@@ -207,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_profile_of_rgb_stays_as_it_is_and_others_are_dropped() {
-        let rgb = of_primaries(12).expect("it is wide");
+        let rgb = of_code_points(12, 13).expect("it is wide");
         assert_eq!(of_rgb(&rgb).as_deref(), Some(&*rgb));
         let mut gray = gray_profile(2.2);
         gray[16..20].copy_from_slice(b"CMYK");

@@ -7,7 +7,7 @@ use png::{
     expand_interlaced_row,
 };
 
-use crate::icc::{self, MAX_PROFILE_BYTES};
+use crate::icc::{self, LINEAR, MAX_PROFILE_BYTES};
 
 /// The memory for chunks before the pixels, in bytes: a profile, compressed and inflated, and EXIF data.
 const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
@@ -15,6 +15,8 @@ const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
 /// The transfer functions of high dynamic range (ITU-T H.273): perceptual quantizer, and hybrid log-gamma.
 const PQ: u8 = 16;
 const HLG: u8 = 18;
+/// Color primaries that are unknown or come from elsewhere.
+const UNSPECIFIED: u8 = 2;
 
 /// The planes of a decoded PNG, as stored (not rotated upright).
 pub(super) struct Planes {
@@ -23,7 +25,7 @@ pub(super) struct Planes {
     /// Alpha of every pixel; `None` if the file has no transparency.
     pub alpha: Option<Vec<u8>>,
     pub gray: bool,
-    /// The embedded profile, unchecked.
+    /// The embedded profile, unchecked, unless a PNG's `cICP` overrules it.
     pub icc: Option<Vec<u8>>,
     /// A profile for what the file states in numbers, unless it is of high dynamic range or like sRGB.
     pub stated: Option<Vec<u8>>,
@@ -40,7 +42,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     decoder.set_ignore_text_chunk(true);
     let mut reader = decoder.read_info()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
-    let icc = reader.info().icc_profile.as_ref().map(|profile| profile.to_vec());
+    let icc = reader.info().icc_profile.as_ref().filter(|_| code_points(reader.info()).is_none());
+    let icc = icc.map(|profile| profile.to_vec());
     let stated = stated_profile(reader.info());
     let (color, depth) = reader.output_color_type();
     let mut rgb = vec![0; width * height * 3];
@@ -79,13 +82,25 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     Ok(Planes { rgb, alpha, gray, icc, stated })
 }
 
-/// Returns a profile for what a file states in numbers. `cICP` takes precedence over `sRGB`, and `sRGB` over `gAMA` and
-/// `cHRM`.
+/// Returns the color primaries and the transfer function that `cICP` states, if they say how to show 8-bit samples.
+fn code_points(info: &Info<'_>) -> Option<(u8, u8)> {
+    let points = info.coding_independent_code_points?;
+    let (primaries, transfer) = (points.color_primaries, points.transfer_function);
+    let is_usable = primaries != UNSPECIFIED && !matches!(transfer, PQ | HLG);
+    is_usable.then_some((primaries, transfer))
+}
+
+/// Returns a profile for what a file states in numbers. `cICP` takes precedence over an embedded profile and over `sRGB`, and
+/// `sRGB` over `gAMA` and `cHRM` (PNG 3, 4.3).
 fn stated_profile(info: &Info<'_>) -> Option<Vec<u8>> {
     let is_gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    if let Some(points) = info.coding_independent_code_points {
-        let is_plain = !is_gray && !matches!(points.transfer_function, PQ | HLG);
-        return is_plain.then(|| icc::of_primaries(points.color_primaries))?;
+    if info.coding_independent_code_points.is_some() {
+        let (primaries, transfer) = code_points(info)?;
+        return match (is_gray, transfer) {
+            (false, _) => icc::of_code_points(primaries, transfer),
+            (true, LINEAR) => icc::of_gamma(1.0, None, true),
+            (true, _) => None,
+        };
     }
     let exponent = info.gama_chunk.filter(|_| info.srgb.is_none())?;
     let point = |(x, y): (ScaledFloat, ScaledFloat)| (x.into_value(), y.into_value());

@@ -141,6 +141,28 @@ fn a_wide_gamut_given_in_numbers_becomes_a_profile() {
         assert_eq!((&icc[16..20], &icc[36..40]), (&b"RGB "[..], &b"acsp"[..]), "{name}");
     }
     assert_eq!(with([1, 13, 0, 1]), None, "sRGB needs none");
+    assert!(with([1, 8, 0, 1]).is_some(), "linear samples need one");
+    assert_ne!(with([12, 8, 0, 1]), with([12, 13, 0, 1]), "linear samples are darker");
+}
+
+#[test]
+fn numbers_take_precedence_over_an_embedded_profile_unless_they_are_of_high_dynamic_range() {
+    let embedded = profile_of(&[(b"cICP", &[12, 13, 0, 1])]).expect("Display P3");
+    let with = |numbers: [u8; 4]| {
+        let mut png = Vec::new();
+        let mut encoder = PngEncoder::new(&mut png);
+        encoder.set_icc_profile(embedded.clone()).expect("PNG takes profiles");
+        DynamicImage::from(upright()).write_with_encoder(encoder).expect("it encodes");
+        let mut png = img_parts::png::Png::from_bytes(png.into()).expect("it is a PNG");
+        let chunk = img_parts::png::PngChunk::new(*b"cICP", numbers.to_vec().into());
+        png.chunks_mut().insert(1, chunk);
+        read(&png.encoder().bytes()).icc
+    };
+    assert_eq!(with([1, 13, 0, 1]), None, "sRGB needs none");
+    assert_eq!(with([9, 13, 0, 1]), profile_of(&[(b"cICP", &[9, 13, 0, 1])]), "BT.2020");
+    for numbers in [[9, 16, 0, 1], [9, 18, 0, 1], [2, 2, 0, 1]] {
+        assert_eq!(with(numbers).as_ref(), Some(&embedded), "{numbers:?}");
+    }
 }
 
 #[test]
