@@ -26,12 +26,16 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Creates a picture of RGBA samples with straight alpha, `width * height * 4` bytes. A profile that is oversized,
-    /// damaged, or not about RGB is dropped.
+    /// Creates a picture of RGBA samples with straight alpha, `width * height * 4` bytes. A profile of gray samples becomes one
+    /// of RGB; one that is oversized, damaged, or of another color space is dropped.
     pub fn from_rgba(width: u32, height: u32, mut samples: Vec<u8>, icc: Option<Vec<u8>>) -> Self {
         let alpha = split_alpha(&mut samples);
         let alpha = alpha.iter().any(|value| *value != u8::MAX).then_some(alpha);
-        let icc = icc.filter(|profile| icc::describes(profile, *b"RGB "));
+        let is_sound = |profile: &Vec<u8>| {
+            icc::describes(profile, *b"RGB ") || icc::describes(profile, *b"GRAY")
+        };
+        let icc =
+            icc.filter(is_sound).and_then(|profile| Some(icc::of_rgb(&profile)?.into_owned()));
         Self { width, height, rgb: samples, alpha, gray: false, icc }
     }
 
@@ -80,4 +84,27 @@ pub(crate) fn split_alpha(samples: &mut Vec<u8>) -> Vec<u8> {
     samples.truncate(pixels * 3);
     samples.shrink_to_fit();
     alpha
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use moxcms::ColorProfile;
+
+    use super::*;
+
+    #[test]
+    fn rgba_samples_keep_profiles_of_gray_as_profiles_of_rgb() {
+        let encoded = |profile: ColorProfile| profile.encode().expect("it encodes");
+        let kept = |profile: &[u8]| {
+            Picture::from_rgba(1, 1, vec![90, 90, 90, 255], Some(profile.to_vec())).icc
+        };
+        let gray = encoded(ColorProfile::new_gray_with_gamma(1.0));
+        assert_eq!(kept(&gray), icc::of_rgb(&gray).map(Cow::into_owned));
+        assert!(kept(&gray).is_some());
+        let wide = encoded(ColorProfile::new_display_p3());
+        assert_eq!(kept(&wide), Some(wide.clone()));
+        assert_eq!(kept(&gray[..gray.len() - 1]), None, "it is damaged");
+    }
 }
