@@ -1,8 +1,8 @@
 //! Finishes a result: touches a cutout up, crops it, puts a background and a shadow behind it, and writes a file.
 //!
 //! All formats are made from the same pixels. Pixels are composited with straight alpha in the encoding of the result's
-//! samples, as browsers do it, not in linear light. The caller's colors and the colors of a background picture are
-//! taken as samples of that encoding: the profile of the result describes them, too.
+//! samples, as browsers do it, not in linear light. The caller's colors, which are sRGB, and the colors of a background
+//! picture are converted to that encoding.
 
 mod backdrop;
 mod canvas;
@@ -24,7 +24,7 @@ pub use memory::memory_bytes;
 pub use options::{Background, Crop, Finish, MAX_PIXELS, Shadow};
 
 use crate::bounds::Bounds;
-use crate::{Limits, Picture, PixelError, decode, encode, stored};
+use crate::{Limits, Picture, PixelError, decode, encode, icc, stored};
 use backdrop::Backdrop;
 use canvas::Canvas;
 use touch_up::TouchUp;
@@ -71,7 +71,10 @@ pub fn render(
     let mut picture = canvas.place(cut);
     let backdrop = match &finish.background {
         None => Backdrop::Nothing,
-        Some(background) => Backdrop::prepare(background, original, &canvas, *limits)?,
+        Some(background) => {
+            let profile = stored.profile.as_deref().and_then(icc::of_rgb);
+            Backdrop::prepare(background, original, &canvas, *limits, profile.as_deref())?
+        }
     };
     backdrop::compose(&mut picture, &backdrop, shadow.as_ref());
     drop((backdrop, shadow));

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use moxcms::{
-    Chromaticity, CicpColorPrimaries, CicpProfile, ColorPrimaries, ColorProfile,
-    MatrixCoefficients, TransferCharacteristics, XyY, curve_from_gamma,
+    Chromaticity, CicpColorPrimaries, CicpProfile, ColorPrimaries, ColorProfile, Layout,
+    MatrixCoefficients, TransferCharacteristics, TransformOptions, XyY, curve_from_gamma,
 };
+use rayon::prelude::*;
 
 /// Maximum size of a kept profile, in bytes. Display profiles take kilobytes, printer profiles up to half of this; a
 /// compressed one of kilobytes can claim hundreds of megabytes.
@@ -135,9 +136,30 @@ pub fn of_rgb(profile: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
+/// Converts RGB samples from one profile to another; `None` is sRGB. Samples stay as they are if a profile cannot be
+/// computed with.
+pub(crate) fn convert(rgb: &mut [u8], from: Option<&[u8]>, to: Option<&[u8]>) {
+    if from == to {
+        return;
+    }
+    let read = |profile: Option<&[u8]>| match profile {
+        Some(profile) => ColorProfile::new_from_slice(&of_rgb(profile)?).ok(),
+        None => Some(ColorProfile::new_srgb()),
+    };
+    let (Some(from), Some(to)) = (read(from), read(to)) else { return };
+    let options = TransformOptions::default();
+    let Ok(transform) = from.create_transform_8bit(Layout::Rgb, &to, Layout::Rgb, options) else {
+        return;
+    };
+    rgb.par_chunks_mut(3 << 14).for_each(|samples| {
+        let before = samples.to_vec();
+        transform.transform(&before, samples).expect("both have the same whole pixels");
+    });
+}
+
 #[cfg(test)]
 mod tests {
-    use moxcms::{DataColorSpace, Layout, TransformOptions};
+    use moxcms::DataColorSpace;
 
     use super::*;
 

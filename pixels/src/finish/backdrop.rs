@@ -11,7 +11,7 @@ use super::options::Background;
 use super::soft::{Beyond, Soft};
 use crate::over::over;
 use crate::resize::convolve_image;
-use crate::{Limits, Picture, PixelError, decode};
+use crate::{Limits, Picture, PixelError, decode, icc};
 
 /// A background, ready to be put behind a canvas.
 pub(super) enum Backdrop {
@@ -25,16 +25,26 @@ pub(super) enum Backdrop {
 }
 
 impl Backdrop {
-    /// Prepares a background. `original` is the picture that the result was made from.
+    /// Prepares a background in the color space of `profile`, which describes the result. `original` is the picture that the
+    /// result was made from.
     pub fn prepare(
         background: &Background,
         original: Option<Picture>,
         canvas: &Canvas,
         limits: Limits,
+        profile: Option<&[u8]>,
     ) -> Result<Self, FinishError> {
+        let converted = |mut color: [u8; 3]| {
+            icc::convert(&mut color, None, profile);
+            color
+        };
         Ok(match background {
-            Background::Color(color) => Self::Color(*color),
-            Background::Gradient(gradient) => Self::Gradient(*gradient),
+            Background::Color(color) => Self::Color(converted(*color)),
+            Background::Gradient(Gradient { from, to, angle }) => Self::Gradient(Gradient {
+                from: converted(*from),
+                to: converted(*to),
+                angle: *angle,
+            }),
             Background::Blur { percent } => {
                 let original = original.ok_or_else(|| internal("there is no picture to blur"))?;
                 let longer = original.width.max(original.height);
@@ -45,7 +55,7 @@ impl Backdrop {
             }
             Background::Picture(file) => {
                 drop(original);
-                let picture = read(file, limits)?;
+                let picture = read(file, limits, profile)?;
                 match cover(&picture, (canvas.width, canvas.height))? {
                     DynamicImage::ImageRgb8(opaque) => Self::Opaque(opaque),
                     translucent => Self::Translucent(translucent.into_rgba8()),
@@ -100,8 +110,9 @@ const fn opaque([r, g, b]: [u8; 3]) -> [u8; 4] {
     [r, g, b, u8::MAX]
 }
 
-fn read(file: &Bytes, limits: Limits) -> Result<DynamicImage, FinishError> {
+fn read(file: &Bytes, limits: Limits, profile: Option<&[u8]>) -> Result<DynamicImage, FinishError> {
     let mut picture = decode::decode(file, &limits).map_err(FinishError::Background)?;
+    icc::convert(&mut picture.rgb, picture.icc.as_deref(), profile);
     let Some(alpha) = picture.alpha.take() else {
         return Ok(DynamicImage::ImageRgb8(without_alpha(picture)?));
     };

@@ -294,6 +294,54 @@ fn a_jpeg_is_white_where_nothing_is_and_has_the_asked_quality() {
 }
 
 #[test]
+fn backgrounds_look_as_asked_for_whatever_the_profile_of_the_result() {
+    use image::{DynamicImage, ImageEncoder, codecs::png::PngEncoder};
+    use moxcms::{ColorProfile, Layout, TransformOptions};
+    const CRIMSON: [u8; 3] = [226, 0, 26];
+    let wide = ColorProfile::new_display_p3();
+    let with_profile = |picture: DynamicImage| {
+        let mut bytes = Vec::new();
+        let mut encoder = PngEncoder::new(&mut bytes);
+        encoder.set_icc_profile(wide.encode().expect("it encodes")).expect("PNG takes profiles");
+        picture.write_with_encoder(encoder).expect("a PNG");
+        Bytes::from(bytes)
+    };
+    let seen = |color: [u8; 3]| {
+        let (screen, options) = (ColorProfile::new_srgb(), TransformOptions::default());
+        let transform = wide.create_transform_8bit(Layout::Rgb, &screen, Layout::Rgb, options);
+        let mut seen = [0; 3];
+        transform.expect("it works").transform(&color, &mut seen).expect("the lengths fit");
+        seen
+    };
+    let corner = |source: &Bytes, background: Background| {
+        let finish = Finish { background: Some(background), ..PLAIN };
+        let file = render(source, None, &finish, &crate::Limits::default()).expect("rendered");
+        let made = image::load_from_memory(&file.bytes).expect("a picture").into_rgb8();
+        made.get_pixel(0, 0).0
+    };
+    let is_near = |one: [u8; 3], other: [u8; 3]| {
+        one.iter().zip(other).all(|(one, other)| one.abs_diff(other) <= 2)
+    };
+    let flat = |color| RgbImage::from_pixel(40, 20, Rgb(color));
+    let (narrow_cut, wide_cut) = (encoded(cut()), with_profile(cut().into()));
+    let gradient = Gradient { from: CRIMSON, to: CRIMSON, angle: 45.0 };
+    for background in [
+        Background::Color(CRIMSON),
+        Background::Gradient(gradient),
+        Background::Picture(encoded(flat(CRIMSON))),
+    ] {
+        let made = seen(corner(&wide_cut, background.clone()));
+        assert!(is_near(made, CRIMSON), "{background:?} is seen as {made:?}");
+        assert_eq!(corner(&narrow_cut, background), CRIMSON);
+    }
+    let stored = [200, 60, 60];
+    let wide_picture = Background::Picture(with_profile(flat(stored).into()));
+    assert_eq!(corner(&wide_cut, wide_picture.clone()), stored, "both have the same profile");
+    let made = corner(&narrow_cut, wide_picture);
+    assert!(is_near(made, seen(stored)), "{made:?}");
+}
+
+#[test]
 fn every_format_keeps_the_profile_that_describes_its_samples() {
     use image::codecs::{jpeg::JpegDecoder, png::PngDecoder, png::PngEncoder, webp::WebPDecoder};
     use image::{DynamicImage, ImageDecoder, ImageEncoder};
