@@ -214,7 +214,7 @@ impl Runtime {
         match error {
             SessionError::DeviceLost(reason) => self.runs.set_device_lost(reason),
             SessionError::Failed(_) if self.device == Device::Cuda => {
-                if let Err(SessionError::DeviceLost(reason)) = copy_to_device() {
+                if let Some(reason) = loss_shown_by(copy_to_device()) {
                     self.runs.set_device_lost(&reason);
                 }
             }
@@ -363,6 +363,15 @@ fn copy_to_device() -> Result<(), SessionError> {
     let _device = device::share();
     let copy = || Tensor::from_array(([1], vec![0.0_f32]))?.to(AllocationDevice::CUDA, 0);
     copy().map(drop).map_err(|error| classify(&error))
+}
+
+/// Returns why the device is lost, if a copy of a number shows that. A working device fails only for lack of memory; CUDA has
+/// too many messages for a broken one to know them all.
+fn loss_shown_by(copy: Result<(), SessionError>) -> Option<String> {
+    match copy {
+        Err(SessionError::DeviceLost(reason) | SessionError::Failed(reason)) => Some(reason),
+        Ok(()) | Err(SessionError::OutOfMemory(_)) => None,
+    }
 }
 
 /// Returns the key of a model's engine: the SHA-256 of its graph and weights.
@@ -525,6 +534,22 @@ mod tests {
         assert_eq!(tile_memory_on_gpu(Some(gib(16)), None), gib(4));
         assert_eq!(tile_memory_on_gpu(Some(gib(3)), None), gib(3) / 2);
         assert_eq!(tile_memory_on_gpu(Some(gib(16)), Some(gib(3))), gib(3) / 2);
+    }
+
+    #[test]
+    fn a_device_that_takes_no_copy_is_lost_unless_it_is_full() {
+        let failed = |message: &str| Err(SessionError::from_message(message.to_owned()));
+        for message in [
+            "CUDA failure 46: all CUDA-capable devices are busy or unavailable",
+            "CUDA failure 100: no CUDA-capable device is detected",
+            "CUDA failure 220: uncorrectable NVLink error detected during the execution",
+            "CUDA failure 805: MPS client failed to connect to the MPS control daemon",
+            "CUDA failure 719: unspecified launch failure",
+        ] {
+            assert_eq!(loss_shown_by(failed(message)).as_deref(), Some(message));
+        }
+        assert_eq!(loss_shown_by(failed("CUDA failure 2: out of memory")), None);
+        assert_eq!(loss_shown_by(Ok(())), None);
     }
 
     #[test]
