@@ -21,7 +21,7 @@ use super::steps::{CheckMode, LoadStep, Refusal, StepReport};
 use super::{thread, version};
 use crate::manifest::{Manifest, Precision, Task};
 use crate::memory::{TooLarge, Wait};
-use crate::session::Runtime;
+use crate::session::{Runtime, SessionError};
 
 /// Messages that can wait for a model; further senders wait until there is room.
 const QUEUE_CAPACITY: usize = 8;
@@ -158,6 +158,9 @@ fn own_model(
     let version = version::version(manifest);
     let Loaded { opened, refusals } =
         checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);
+    for refusal in refusals.iter().filter(|refusal| refusal.step.uses_device()) {
+        runtime.note_loss(&SessionError::from_message(refusal.reason.clone()));
+    }
     let Some(mut opened) = opened else {
         // The caller may be gone, which is fine.
         let _ = ready.send((None, refusals));

@@ -76,6 +76,25 @@ impl LoadStep {
             | Self::Tiling => false,
         }
     }
+
+    /// Returns true if the step computes on the device or allocates there, so that it may fail because the device is lost.
+    pub(crate) const fn uses_device(self) -> bool {
+        match self {
+            Self::Open
+            | Self::Precision
+            | Self::Batch
+            | Self::WarmUp
+            | Self::Placement
+            | Self::Golden
+            | Self::Tiling => true,
+            Self::Bindings
+            | Self::Manifest
+            | Self::Memory
+            | Self::Checksum
+            | Self::Files
+            | Self::Contract => false,
+        }
+    }
 }
 
 impl fmt::Display for LoadStep {
