@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::JobRunner;
 use crate::lease::claim_timeout;
+use crate::pixel_pool;
 use crate::storage_probe::BucketState;
 use crate::tools::{magic_fix, remove_background, upscale};
 
@@ -33,7 +34,7 @@ pub struct Consumer {
     /// paid ones.
     unpaid_slots: Semaphore,
     /// One permit per MiB.
-    memory: Semaphore,
+    memory: Arc<Semaphore>,
     memory_mib: u32,
     lease: Duration,
     /// When this worker last checked for suspects that are due.
@@ -55,7 +56,7 @@ impl Consumer {
             slots: Semaphore::new(slots as usize),
             slot_count: slots,
             unpaid_slots: Semaphore::new(slots.saturating_sub(1).max(1) as usize),
-            memory: Semaphore::new(memory_mib as usize),
+            memory: Arc::new(Semaphore::new(memory_mib as usize)),
             memory_mib,
             lease,
             checked_suspects_at: Mutex::default(),
@@ -298,10 +299,10 @@ impl Consumer {
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);
         // Renews the lease while the job waits for memory. If it is lost, the run ends as soon as it starts.
         let lease = self.runner.leases.hold(job.id);
-        let memory = self.memory.acquire_many(self.mib_for(&job));
+        let memory = Arc::clone(&self.memory).acquire_many_owned(self.mib_for(&job));
         let memory = lease.lost().run_until_cancelled(memory).await.transpose();
-        let Ok(_memory) = memory else { return Ok(Some(is_unpaid)) };
-        Box::pin(self.runner.run(job, lease)).await;
+        let Ok(memory) = memory else { return Ok(Some(is_unpaid)) };
+        Box::pin(pixel_pool::with_memory(memory, self.runner.run(job, lease))).await;
         Ok(Some(is_unpaid))
     }
 
