@@ -161,7 +161,7 @@ test('nothing that has the focus lies behind the prompt', { tag: '@firefox' }, a
   await page.setViewportSize({ width: 1280, height: 800 });
   await openMagicFix(page);
   await surface(page).focus();
-  for (const name of ['Zoom in', 'Import mask', 'Keyboard shortcuts', 'Remove this']) {
+  for (const name of ['Zoom in', 'Import mask', 'Keyboard shortcuts', 'Restore']) {
     await page.keyboard.press('Tab');
     const reached = page.locator(':focus');
     await expect(reached).toHaveAccessibleName(name);

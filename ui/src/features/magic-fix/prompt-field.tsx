@@ -41,13 +41,17 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit, children
 
   return (
     <div className="grid grid-cols-1 gap-x-3 gap-y-2 bar:grid-cols-[1fr_auto] bar:gap-y-1.5">
-      <div className="col-span-full flex flex-wrap items-center gap-x-3 gap-y-2">
+      <div className="col-span-full flex flex-wrap items-center gap-x-3 gap-y-2 bar:flex-nowrap">
         <label htmlFor="prompt" className="font-semibold">
           {t('Prompt')}
         </label>
-        <ul aria-label={t('Suggestions')} className="flex flex-wrap gap-x-2 gap-y-1.5">
+        {/* One row in the bar, which must not grow over the picture. */}
+        <ul
+          aria-label={t('Suggestions')}
+          className="flex flex-wrap gap-x-2 gap-y-1.5 bar:-m-1 bar:flex-nowrap bar:overflow-x-auto bar:p-1 bar:[scrollbar-width:none]"
+        >
           {suggestions(magicFix).map((suggestion) => (
-            <li key={suggestion}>
+            <li key={suggestion} className="shrink-0">
               <button
                 type="button"
                 onClick={() => replace(suggestion)}
@@ -61,7 +65,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit, children
         {letters >= maxLetters * SHOW_COUNT_FROM && (
           <span
             className={classNames(
-              'ml-auto text-xs tabular-nums',
+              'ml-auto shrink-0 text-xs tabular-nums',
               letters > maxLetters ? 'text-danger' : 'text-soft',
             )}
           >

@@ -94,9 +94,9 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
 
   return (
     // A focused element must not lie behind the prompt. As a scroll padding of the page, it would move the prompt itself.
-    <div ref={editor} className="group/editor grid grid-cols-1 gap-2 bar:**:scroll-mb-40">
+    <div ref={editor} className="group/editor grid grid-cols-1 gap-2 bar:**:scroll-mb-33">
       {/* Above the prompt that stays in sight, however many rows the tools take. */}
-      <div className="flex flex-col gap-2 bar:max-h-[calc(100dvh-25.625rem)] bar:low:max-h-[max(18.5rem,100dvh-23.5rem)]">
+      <div className="flex flex-col gap-2 bar:max-h-[calc(100dvh-25.625rem)] bar:low:max-h-[max(18.25rem,100dvh-23.5rem)]">
         <MaskToolbar
           canUndo={done.length > 0 || selection.isSelecting || runs.undo !== null}
           canRedo={undone.length > 0 || runs.redo !== null}
