@@ -15,6 +15,7 @@ use crate::{Picture, lanczos};
 mod alpha;
 mod compose;
 mod keep_colors;
+mod soft;
 
 pub use alpha::{Alpha, FILL_RADIUS};
 pub use compose::{compose, region_of};

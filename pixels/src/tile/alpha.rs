@@ -8,8 +8,8 @@ pub const FILL_RADIUS: u32 = 8;
 const NEUTRAL_GRAY: u8 = 128;
 
 /// If alpha is 255, or 0, everywhere within this many pixels, the enlarged alpha is exactly that value: what a model
-/// returns for white is not always white.
-const CERTAIN_RADIUS: usize = 2;
+/// returns for white is not always white, and around an edge it often leaves a faint halo.
+const CERTAIN_RADIUS: usize = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alpha {
@@ -126,7 +126,7 @@ mod tests {
         let alpha = [255, 255, 255, 255, 255, 9, 0, 0, 0, 0];
         let certain = certain_values(&alpha, 10);
         let expected =
-            [Some(255); 3].into_iter().chain([None; 5]).chain([Some(0); 2]).collect::<Vec<_>>();
+            [Some(255); 4].into_iter().chain([None; 3]).chain([Some(0); 3]).collect::<Vec<_>>();
         assert_eq!(certain, expected);
     }
 }

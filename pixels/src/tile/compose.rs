@@ -2,6 +2,7 @@
 
 use ndarray::Array4;
 
+use super::soft::Trust;
 use super::{Alpha, OutputLayout, PaddedTile, Region, alpha, keep_colors};
 use crate::encode::Channels;
 use crate::{PixelError, lanczos};
@@ -94,14 +95,25 @@ fn mixed(
     region: &Region,
     layout: OutputLayout,
 ) -> Result<Vec<u8>, PixelError> {
+    let needed = |length: usize| length * layout.scale as usize;
+    let (_, rows, columns, _) = output.dim();
+    // A net of scale 1 is meant to change its input.
+    let is_enlarged =
+        layout.scale > 1 && (rows, columns) == (needed(tile.height), needed(tile.width));
+    let trust = is_enlarged.then(|| Trust::new(&output, own, tile.width, region, layout));
     keep_colors(&mut output, &tile.gray(own), layout.scale, layout.window(region))?;
     let computed = region_of(&output, region, layout)?;
+    let mut made: Vec<f32> =
+        computed.as_chunks::<3>().0.iter().map(|pixel| f32::from(mean(*pixel))).collect();
+    if let Some(trust) = trust {
+        trust.keep_soft(&mut made, own, tile.width, region, layout);
+    }
     let certain = alpha::certain_values(own, tile.width);
     let (factor, padding) = (layout.factor as usize, layout.padding as usize);
     let width = region.width() as usize * factor;
-    let samples = computed.as_chunks::<3>().0.iter().enumerate().map(|(at, pixel)| {
+    let samples = made.into_iter().enumerate().map(|(at, alpha)| {
         let (x, y) = (at % width / factor + padding, at / width / factor + padding);
-        certain[y * tile.width + x].unwrap_or_else(|| mean(*pixel))
+        certain[y * tile.width + x].unwrap_or((alpha + 0.5) as u8)
     });
     Ok(samples.collect())
 }
