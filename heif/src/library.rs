@@ -14,6 +14,7 @@ const COLORSPACE_RGB: c_int = 1;
 const CHROMA_INTERLEAVED_RGBA: c_int = 11;
 const CHROMA_INTERLEAVED_RRGGBBAA_LE: c_int = 15;
 const CHANNEL_INTERLEAVED: c_int = 10;
+const UPSAMPLING_BILINEAR: c_int = 2;
 /// The categories of errors that mean a missing decoder, not a damaged file.
 const ERROR_UNSUPPORTED_FEATURE: c_int = 4;
 const ERROR_PLUGIN_LOADING: c_int = 11;
@@ -38,14 +39,30 @@ struct RawNclx {
     full_range: u8,
 }
 
-/// Conversion options. libheif's structure has further fields.
+/// Conversion options. libheif's structure has further fields, and in older versions fewer: a field may only be touched if
+/// the version has it.
 #[repr(C)]
 struct RawOptions {
     version: u8,
     ignore_transformations: u8,
     callbacks: [*const c_void; 3],
     user_data: *const c_void,
+    /// Since version 2.
     convert_hdr_to_8bit: u8,
+    strict_decoding: u8,
+    decoder: *const c_char,
+    /// Since version 5.
+    colors: RawColorOptions,
+}
+
+/// How planes of color with fewer pixels are converted. libheif's structure has further fields.
+#[repr(C)]
+struct RawColorOptions {
+    version: u8,
+    downsampling: c_int,
+    upsampling: c_int,
+    /// Otherwise, the fastest way is taken.
+    only_as_preferred: u8,
 }
 
 macro_rules! functions {
@@ -174,21 +191,29 @@ impl LibHeif {
             let nclx = self.nclx(handle);
             let hdr = nclx.filter(|nclx| nclx.is_hdr());
             let options = (heif.heif_decoding_options_alloc)();
-            if let Some(options) = options.as_mut().filter(|options| options.version >= 2) {
-                options.convert_hdr_to_8bit = u8::from(hdr.is_none());
+            let version = if options.is_null() { 0 } else { (*options).version };
+            if version >= 2 {
+                (*options).convert_hdr_to_8bit = u8::from(hdr.is_none());
+            }
+            if version >= 5 {
+                // Nearest neighbors, the fastest way, make colored edges jagged.
+                (*options).colors.upsampling = UPSAMPLING_BILINEAR;
+                (*options).colors.only_as_preferred = 1;
             }
             let chroma = match hdr {
                 Some(_) => CHROMA_INTERLEAVED_RRGGBBAA_LE,
                 None => CHROMA_INTERLEAVED_RGBA,
             };
             let mut image = null_mut();
-            succeeded(&(heif.heif_decode_image)(
-                handle,
-                &raw mut image,
-                COLORSPACE_RGB,
-                chroma,
-                options,
-            ))?;
+            let decode = move |image: *mut *mut c_void| {
+                (heif.heif_decode_image)(handle, image, COLORSPACE_RGB, chroma, options)
+            };
+            let mut status = decode(&raw mut image);
+            if version >= 5 && status.code == ERROR_UNSUPPORTED_FEATURE {
+                (*options).colors.only_as_preferred = 0;
+                status = decode(&raw mut image);
+            }
+            succeeded(&status)?;
             let (width, height, bits, mut bytes) = self.copy(image, hdr.is_some())?;
             let is_premultiplied = (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0;
             let samples = if let Some(nclx) = hdr {
