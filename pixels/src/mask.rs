@@ -83,14 +83,15 @@ impl Mask {
     }
 
     /// Returns the effective mask: the painted pixels, with pinholes filled, plus a margin of `grow` pixels; there, the
-    /// weight falls smoothly from 255 toward 0. A pinhole has at most `4 * grow²` pixels.
+    /// weight falls smoothly from 255 toward 0. A pinhole has at most `4 * grow²` pixels. If nothing would be left, it covers
+    /// only the painted pixels.
     pub fn effective(&self, grow: u16) -> EffectiveMask {
         let area = Area::around(self, usize::from(grow) + 1);
         let mut inside: Vec<_> = area.pixels(self.width).map(|at| self.on[at]).collect();
         fill_holes(&mut inside, area.width, 4 * usize::from(grow) * usize::from(grow));
         let distance = distance_transform(&inside, area.width);
         let margin = grow * SIDE;
-        let weight = distance
+        let weight: Vec<u8> = distance
             .into_iter()
             .map(|distance| match distance {
                 0 => 255,
@@ -99,6 +100,10 @@ impl Mask {
                 distance => faded(1.0 - f32::from(distance) / f32::from(margin + SIDE)),
             })
             .collect();
+        let leaves_nothing = weight.len() == self.on.len() && !weight.contains(&0);
+        if leaves_nothing && self.on.contains(&false) {
+            return self.exact(0);
+        }
         EffectiveMask { area, weight }
     }
 
@@ -293,6 +298,14 @@ mod tests {
         assert!(effective.weight(25, 26) > 0, "a disc");
         assert_eq!(effective.weight(26, 27), 0, "not a square");
         assert_eq!((effective.weight(0, 0), effective.weight(40, 40)), (0, 0));
+    }
+
+    #[test]
+    fn a_margin_that_would_cover_the_whole_picture_is_left_out() {
+        let small = with_dots(2, 1, &[(1, 0)]).effective(8);
+        assert_eq!((small.weight(0, 0), small.weight(1, 0)), (0, 255));
+        let whole = with_dots(2, 1, &[(0, 0), (1, 0)]).effective(8);
+        assert_eq!((whole.weight(0, 0), whole.weight(1, 0)), (255, 255));
     }
 
     #[test]
