@@ -3,11 +3,13 @@
 //! The hole is solved from a coarse size to the full size. At each size, two steps alternate: every patch that overlaps
 //! the hole is matched with the most similar patch of the picture, and the matches vote on the hole's colors (Wexler et
 //! al., PAMI 2007; Barnes et al., SIGGRAPH 2009; Newson et al., IPOL 2017). At the full size every pixel becomes a copy
-//! of one pixel of the picture, and a Poisson blend removes differences in tone at the seams.
+//! of one pixel of the picture, and a Poisson blend removes differences in tone at the seams; those of a large hole are
+//! placed and blended at a smaller size.
 //!
 //! Memory beyond the picture and its copy stays bounded: distant parts of the hole are solved one by one, each with at
-//! most 512 pixels of context. The largest region takes about 12 bytes per pixel, 140 per pixel of its hole, and 80 per
-//! pixel of the finest level searched (at most [`Settings::max_pixels`]).
+//! most 512 pixels of context. The largest region takes about 12 bytes per pixel and 8 per pixel of its hole, 80 per pixel
+//! of the finest level searched, and 140 per pixel of the hole at the size of its seams (both have at most
+//! [`Settings::max_pixels`]).
 
 mod blend;
 mod compose;

@@ -27,23 +27,59 @@ const CHUNK: usize = 4096;
 /// Marks a neighbor beyond the picture's border.
 const NO_NEIGHBOR: u32 = NONE - 1;
 
-/// Returns R, G, B of every pixel of `pieces.hole`, in order. `deepest` is the hole's greatest depth in pixels.
+/// Returns what to add to R, G, B of every pixel of `pieces.hole`, in order. `deepest` is the hole's greatest depth in pixels.
 ///
 /// # Errors
 /// [`FillError::Canceled`].
-pub fn blend(
+pub fn correction(
     scene: &Scene,
     pieces: &Pieces,
     copied: &[[f32; 3]],
     deepest: f32,
     poll: Poll,
-) -> Result<Vec<[u8; 3]>, FillError> {
+) -> Result<Vec<[f32; 3]>, FillError> {
     let decay = LEAST_DECAY.max(deepest);
-    let system = System::new(scene, pieces, copied, 1.0 / (decay * decay));
-    let correction = system.solve(poll)?;
-    let byte = |value: f32| (value + 0.5).clamp(0.0, 255.0) as u8;
-    let both = copied.iter().zip(&correction);
-    Ok(both.map(|(color, by)| std::array::from_fn(|c| byte(color[c] + by[c]))).collect())
+    System::new(scene, pieces, copied, 1.0 / (decay * decay)).solve(poll)
+}
+
+/// Returns the correction at pixel `x`, `y` of the hole of a picture whose `pieces` are of `size`, `halvings` smaller:
+/// interpolated within the piece, because corrections of two pieces differ.
+pub fn between(
+    pieces: &Pieces,
+    correction: &[[f32; 3]],
+    (x, y): (usize, usize),
+    halvings: usize,
+    (width, height): (usize, usize),
+) -> [f32; 3] {
+    let own = (y >> halvings) * width + (x >> halvings);
+    if halvings == 0 {
+        return correction[pieces.index[own] as usize];
+    }
+    // The nearer pixel on each axis, and the share of the other one.
+    let place = |at: usize, end: usize| {
+        let side = 1 << halvings;
+        let from_center = (at % side) as f32 + 0.5 - side as f32 / 2.0;
+        let near = at >> halvings;
+        let other =
+            if from_center < 0.0 { near.saturating_sub(1) } else { (near + 1).min(end - 1) };
+        (near, other, from_center.abs() / side as f32)
+    };
+    let ((x0, x1, right), (y0, y1, below)) = (place(x, width), place(y, height));
+    let corners = [
+        (y0 * width + x0, (1.0 - right) * (1.0 - below)),
+        (y0 * width + x1, right * (1.0 - below)),
+        (y1 * width + x0, (1.0 - right) * below),
+        (y1 * width + x1, right * below),
+    ];
+    let (mut sum, mut shares) = ([0.0_f32; 3], 0.0);
+    for (at, share) in corners {
+        if pieces.offset(at) == pieces.offset(own) {
+            let by = correction[pieces.index[at] as usize];
+            (0..3).for_each(|c| sum[c] += share * by[c]);
+            shares += share;
+        }
+    }
+    sum.map(|sum| sum / shares)
 }
 
 /// The linear system: for each pixel of the hole, `(neighbors + damping) v - sum of the neighbors' v = steps`.

@@ -68,6 +68,12 @@ impl Level {
         level
     }
 
+    /// Returns R, G, B of every pixel.
+    pub fn rgb(&self) -> Vec<u8> {
+        let byte = |value: &f32| (value + 0.5) as u8;
+        self.samples.iter().flat_map(|sample| sample[..3].iter().map(byte)).collect()
+    }
+
     /// Returns the indices of the hole's pixels in order.
     pub fn hole(&self) -> Vec<u32> {
         let holes = self.pixels.iter().enumerate().filter(|(_, pixel)| **pixel == Pixel::Hole);

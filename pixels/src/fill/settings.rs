@@ -5,7 +5,7 @@ pub struct Settings {
     /// The seed of the random search: equal seeds give equal bytes.
     pub seed: u64,
     /// The most pixels to search, at least 1. A larger region is searched at half the size, a quarter and so on, and
-    /// copied from at full size.
+    /// copied from at full size. The seams of a hole with more pixels are placed at a smaller size, too.
     pub max_pixels: usize,
 }
 

@@ -1,5 +1,7 @@
 //! Fills one region, from the coarsest size to the finest.
 
+use rayon::prelude::*;
+
 use super::compose::{Pieces, Scene};
 use super::error::{FillError, Poll};
 use super::level::{Level, Pixel, depth};
@@ -61,7 +63,7 @@ pub fn solve(scene: &Scene, settings: &Settings, poll: Poll) -> Result<Vec<[u8; 
             Some(coarse) => run.finer(level, field, coarse, poll)?,
         };
         if levels.is_empty() {
-            return finish(scene, &solved, shrunk, deepest, poll);
+            return finish(scene, &solved, settings, deepest, poll);
         }
         coarse = Some(solved);
     }
@@ -198,18 +200,72 @@ fn touched(level: &Level, hole: &[u32]) -> Vec<u32> {
     touched
 }
 
-/// Computes the colors at full size from the finest level that was searched.
+/// Computes the colors at full size from the finest level that was searched. Places the seams of a large hole at a smaller
+/// size, to save time and memory; its pixels are copied at full size all the same.
 fn finish(
     scene: &Scene,
-    Solved { level, field, hole: coarse_hole, trust }: &Solved,
-    shrunk: usize,
+    solved: &Solved,
+    settings: &Settings,
     deepest: f32,
     poll: Poll,
 ) -> Result<Vec<[u8; 3]>, FillError> {
-    let coarse_offsets = vote::offsets(level, field, coarse_hole, trust, SPREADS[1]);
-    let hole: Vec<u32> = (0..scene.pixels.len() as u32)
-        .filter(|at| scene.pixels[*at as usize] == Pixel::Hole)
+    let shrunk = settings.halvings(scene.width, scene.height);
+    let pixels = scene.pixels.iter().filter(|pixel| **pixel == Pixel::Hole).count();
+    let halvings = (0..shrunk).find(|halvings| pixels >> (2 * halvings) <= settings.max_pixels);
+    let halvings = halvings.unwrap_or(shrunk);
+    let smaller = (halvings > 0).then(|| {
+        let level = Level::new(scene.rgb, scene.width, scene.pixels, halvings);
+        (level.rgb(), level.pixels, level.width, level.height)
+    });
+    let Scene { rgb, pixels, width, height } = *scene;
+    let small = match &smaller {
+        Some((rgb, pixels, width, height)) => Scene { rgb, pixels, width: *width, height: *height },
+        None => Scene { rgb, pixels, width, height },
+    };
+    let (pieces, wanted) = pieces(&small, solved, shrunk - halvings, poll)?;
+    let copied: Vec<[f32; 3]> = pieces
+        .hole
+        .iter()
+        .zip(&pieces.offsets)
+        .zip(&wanted)
+        .map(|((at, offset), wanted)| {
+            small.source(*at as usize, *offset).map_or(*wanted, |from| small.color(from))
+        })
         .collect();
+    let deepest = deepest / (1 << halvings) as f32;
+    let correction = blend::correction(&small, &pieces, &copied, deepest, poll)?;
+    let hole = hole(scene);
+    let byte = |value: f32| (value + 0.5).clamp(0.0, 255.0) as u8;
+    let color = |at: &u32| {
+        let at = *at as usize;
+        let (x, y) = (at % scene.width, at / scene.width);
+        let below = (y >> halvings) * small.width + (x >> halvings);
+        let number = pieces.index[below] as usize;
+        let offset = enlarged(pieces.offsets[number], halvings, (x, y), scene);
+        let color = scene.source(at, offset).map_or(wanted[number], |from| scene.color(from));
+        let by =
+            blend::between(&pieces, &correction, (x, y), halvings, (small.width, small.height));
+        std::array::from_fn(|c| byte(color[c] + by[c]))
+    };
+    Ok(hole.par_iter().with_min_len(256).map(color).collect())
+}
+
+/// Returns the indices of the hole's pixels in order.
+fn hole(scene: &Scene) -> Vec<u32> {
+    let pixels = 0..scene.pixels.len() as u32;
+    pixels.filter(|at| scene.pixels[*at as usize] == Pixel::Hole).collect()
+}
+
+/// Returns the pieces of a scene that is `shrunk` halvings larger than the level that was searched, and the colors that the
+/// patches voted for, one per pixel of the hole.
+fn pieces(
+    scene: &Scene,
+    Solved { level, field, hole: coarse_hole, trust }: &Solved,
+    shrunk: usize,
+    poll: Poll,
+) -> Result<(Pieces, Vec<[f32; 3]>), FillError> {
+    let coarse_offsets = vote::offsets(level, field, coarse_hole, trust, SPREADS[1]);
+    let hole = hole(scene);
     let mut place = vec![0; level.samples.len()];
     coarse_hole.iter().enumerate().for_each(|(number, at)| place[*at as usize] = number);
     let mut offsets = Vec::with_capacity(hole.len());
@@ -217,26 +273,26 @@ fn finish(
     for at in &hole {
         let (x, y) = (*at as usize % scene.width, *at as usize / scene.width);
         let below = (y >> shrunk) * level.width + (x >> shrunk);
-        let (dx, dy) = coarse_offsets[place[below]];
-        // A pixel at the right or lower border of a smaller size may cover fewer pixels.
-        let to_x = (x as i32 + (dx << shrunk)).min(scene.width as i32 - 1);
-        let to_y = (y as i32 + (dy << shrunk)).min(scene.height as i32 - 1);
-        offsets.push((to_x - x as i32, to_y - y as i32));
+        offsets.push(enlarged(coarse_offsets[place[below]], shrunk, (x, y), scene));
         let [red, green, blue, ..] = level.samples[below];
         wanted.push([red, green, blue]);
     }
     let mut pieces = Pieces::new(scene, hole, offsets);
     pieces.optimize_seams(scene, &wanted, poll)?;
-    let copied: Vec<[f32; 3]> = pieces
-        .hole
-        .iter()
-        .zip(&pieces.offsets)
-        .zip(&wanted)
-        .map(|((at, offset), wanted)| {
-            scene.source(*at as usize, *offset).map_or(*wanted, |from| scene.color(from))
-        })
-        .collect();
-    blend::blend(scene, &pieces, &copied, deepest, poll)
+    Ok((pieces, wanted))
+}
+
+/// Returns the offset from pixel `x`, `y` of a scene for one of a size that is `halvings` smaller.
+fn enlarged(
+    (dx, dy): (i32, i32),
+    halvings: usize,
+    (x, y): (usize, usize),
+    scene: &Scene,
+) -> (i32, i32) {
+    // A pixel at the right or lower border of a smaller size may cover fewer pixels.
+    let to_x = (x as i32 + (dx << halvings)).min(scene.width as i32 - 1);
+    let to_y = (y as i32 + (dy << halvings)).min(scene.height as i32 - 1);
+    (to_x - x as i32, to_y - y as i32)
 }
 
 /// Returns a smooth transition for the hole, for regions without a patch to copy.

@@ -323,3 +323,14 @@ fn a_large_picture_is_searched_at_half_the_size() {
         }
     }
 }
+
+#[test]
+fn a_large_hole_is_as_sharp_as_its_surroundings() {
+    let case = Case::new((220, 220), |x, y| [60 + noise(x, y) / 4; 3], square(40, 180));
+    for max_pixels in [5_000, 16_000] {
+        let out = case.filled_with(&Settings { max_pixels, ..Settings::default() }).unwrap();
+        let (texture, seam) = (case.texture(&out), case.seam(&out));
+        assert!((0.85..1.15).contains(&texture), "{max_pixels}: the contrast is {texture} times");
+        assert!(seam < 1.2, "{max_pixels}: a step at the border is {seam} times as large");
+    }
+}

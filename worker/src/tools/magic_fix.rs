@@ -89,8 +89,7 @@ pub struct Fixed {
 pub type ProgressFn = Arc<dyn Fn(Stage, f32, Option<Count>) + Send + Sync>;
 
 /// Estimates the memory of a run in bytes, without models: the decoded picture, the mask and its distances, a crop as
-/// large as the picture, and a fill whose hole covers a quarter of the picture. A larger hole takes more, up to 150
-/// bytes per pixel.
+/// large as the picture, and a fill whose hole covers a quarter of the picture. A larger hole takes up to about 120 MiB more.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * (28 + 150 / 4) + (160 << 20)
 }
