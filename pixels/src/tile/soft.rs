@@ -104,7 +104,7 @@ mod tests {
         let slope = |x: f32| ((x - 9.0) * 32.0).clamp(0.0, 255.0);
         let made = kept(|x| slope(x as f32) as u8);
         for (at, made) in made.iter().enumerate() {
-            let expected = slope((at as f32 + 0.5) / 2.0 - 0.5 + 5.0);
+            let expected = slope((at as f32 - 0.5) / 2.0 + 5.0);
             assert!((f32::from(*made) - expected).abs() < 12.0, "{at}: {made}, {expected}");
         }
     }
