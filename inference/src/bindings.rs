@@ -131,6 +131,11 @@ impl Binding {
             && self.factor.is_none_or(|bound| factor == Some(bound))
             && self.mode.is_none_or(|bound| demand.tool.mode() == Some(bound))
     }
+
+    /// Returns whether this entry takes pictures of every size that `later` takes.
+    fn includes_sizes_of(&self, later: &Self) -> bool {
+        self.largest_pixels.is_none_or(|own| later.largest_pixels.is_some_and(|other| other <= own))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -386,7 +391,9 @@ impl Bindings {
         }
         let mut earlier = Vec::new();
         for (demand, device) in fitting {
-            let first = self.tools[..index].iter().position(|first| first.fits(demand, device))?;
+            let first = self.tools[..index]
+                .iter()
+                .position(|first| first.fits(demand, device) && first.includes_sizes_of(binding))?;
             if !earlier.contains(&first) {
                 earlier.push(first);
             }

@@ -35,6 +35,16 @@ fn every_manifest_in_models_is_valid() {
     assert_eq!(model(Tier::Visitor), Some("u2netp"));
 }
 
+#[test]
+fn every_entry_of_the_shipped_tools_toml_is_reached() {
+    let models = repository().join("models");
+    let bindings = Bindings::read(&models).expect("tools.toml reads");
+    for name in bindings.all_models() {
+        let manifest = Manifest::read(&models.join(name)).expect("it reads");
+        assert_eq!(bindings.problems(&manifest), Vec::<String>::new(), "{name}");
+    }
+}
+
 fn upscale(largest: &str, model: &str) -> String {
     format!(
         "[[bind]]\ntool = \"upscale\"\ntier = \"paid\"\ndevice = \"cpu\"\n{largest}\nmodel = \"{model}\"\n"
@@ -64,6 +74,31 @@ fn a_line_with_a_size_needs_another_for_larger_pictures() {
             "upscale:paid:4x: compact",
         ]
     );
+}
+
+#[test]
+fn an_entry_is_reached_only_for_sizes_that_no_earlier_one_takes() {
+    let manifest = Manifest::read(&repository().join("models/tiny/upscale")).expect("it reads");
+    let up_to = |pixels: u32| format!("largest_pixels = {pixels}");
+    for (sizes, unreached) in [
+        ([up_to(9), String::new()], None),
+        ([up_to(9), up_to(10)], None),
+        ([up_to(9), up_to(9)], Some(2)),
+        ([String::new(), up_to(9)], Some(2)),
+        ([String::new(), String::new()], Some(2)),
+    ] {
+        let entries = sizes.iter().map(|largest| upscale(largest, "upscale")).collect::<String>();
+        // The last entry is for the sizes that are left, if any.
+        let text = entries + &upscale("", "other");
+        let problems = Bindings::parse(&text).expect("it is accepted").problems(&manifest);
+        match unreached {
+            None => assert_eq!(problems, Vec::<String>::new(), "{sizes:?}"),
+            Some(number) => {
+                let reason = format!("[[bind]] {number}: it is never reached");
+                assert!(problems.len() == 1 && problems[0].starts_with(&reason), "{problems:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
