@@ -2,8 +2,8 @@
 
 Off unless RETOUCH_COMPILED names a folder. Cargo itself decides what it can use. The name of each artifact contains a hash of
 the compiler, the profile, the features and the version, and for our crates of the path of the clone. Cargo compiles one of
-our crates again if a file of it is newer than the artifact. In a clone, every file is new, so each gets the time of the run
-that first saw its present content.
+our crates again if a file of it is newer than the artifact. So each file gets the time of the run that first saw its
+present content.
 """
 
 import fcntl
@@ -36,14 +36,14 @@ REPLACED = (".rlib", ".rmeta")
 
 def restore():
     """Copies what was kept into a clone that has not compiled anything yet. Returns the state of all sources, for `keep`."""
-    if not folder():
+    # What an earlier run in this clone has compiled is older than any time that could be recorded for it now.
+    if not folder() or TARGET.exists():
         return None
     sources = {name: [digest, time.time()] for name, digest in digests().items()}
-    if not TARGET.exists():
-        with locked() as kept:
-            if (kept / "release" / ".fingerprint").is_dir():
-                with step("Copying what an earlier run has compiled"):
-                    reuse(kept, sources)
+    with locked() as kept:
+        if (kept / "release" / ".fingerprint").is_dir():
+            with step("Copying what an earlier run has compiled"):
+                reuse(kept, sources)
     return sources
 
 
@@ -58,7 +58,8 @@ def reuse(kept, sources):
         known, seen = before["sources"].get(name, (None, None))
         if known == digest:
             sources[name][1] = seen
-            os.utime(REPO / name, (seen, seen))
+        # Also those that have changed: a copy of a checkout may have kept times from before the artifacts.
+        os.utime(REPO / name, (sources[name][1], sources[name][1]))
     # The build script of core depends on the folder.
     newest = max(seen for name, (_, seen) in sources.items() if name.startswith("migrations/"))
     os.utime(REPO / "migrations", (newest, newest))
@@ -79,7 +80,10 @@ def keep(sources):
                 record_in(kept).unlink(missing_ok=True)
                 shutil.rmtree(kept / "release", ignore_errors=True)
                 copy(TARGET / "release", kept / "release")
-                record_in(kept).write_text(json.dumps(record))
+                # A full disk must not leave a part of it.
+                written = record_in(kept).with_suffix(".new")
+                written.write_text(json.dumps(record))
+                written.rename(record_in(kept))
         except OSError as error:
             warn(f"Could not keep it: {error}")
 

@@ -35,13 +35,15 @@ class KeepsCompiled(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def clone(self, name="clone"):
-        """Makes a clone with the present sources, and copies into it what is kept."""
+    def clone(self, name="clone", time=None):
+        """Makes a clone with the present sources, and copies into it what is kept. `time` is that of its files."""
         clone = self.place / name
         shutil.rmtree(clone, ignore_errors=True)
         for path, text in self.sources.items():
             (clone / path).parent.mkdir(parents=True, exist_ok=True)
             (clone / path).write_text(text)
+            if time:
+                os.utime(clone / path, (time, time))
         subprocess.run("git init --quiet && git add .", shell=True, cwd=clone, check=True)
         self.replace(mock.patch.object(compiled, "REPO", clone))
         self.replace(mock.patch.object(compiled, "TARGET", clone / "target"))
@@ -113,6 +115,23 @@ class KeepsCompiled(unittest.TestCase):
         first = self.state
         self.keep()
         self.assertGreater(self.times(self.clone())["core/lib.rs"], first["core/lib.rs"][1])
+
+    def test_a_changed_file_is_new_in_a_copy_that_keeps_times(self):
+        self.run_in()
+        first = self.state
+        self.sources["core/jobs.rs"] = "second"
+        times = self.times(self.clone(time=500))
+        self.assertGreater(times["core/jobs.rs"], first["core/jobs.rs"][1])
+        self.assertAlmostEqual(times["core/lib.rs"], first["core/lib.rs"][1], places=3)
+
+    def test_a_second_run_in_a_clone_records_nothing(self):
+        clone = self.run_in()
+        record = (self.kept / "sources.json").read_text()
+        self.assertIsNone(compiled.restore())
+        self.state = None
+        (clone / "core/lib.rs").write_text("second")
+        self.keep()
+        self.assertEqual((self.kept / "sources.json").read_text(), record)
 
     def test_only_what_rustc_replaces_is_linked(self):
         self.run_in()
