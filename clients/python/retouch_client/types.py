@@ -332,6 +332,18 @@ class Pack(TypedDict):
     number: int
 
 
+class PaymentMessage(TypedDict):
+    """
+    A message of the payment provider about a purchase.
+    """
+
+    id: str
+    kind: str
+    orderId: str
+    receivedAt: str
+    text: str
+
+
 class Problem(TypedDict):
     """
     The body of every error response.
@@ -1021,6 +1033,7 @@ class AccountExport(TypedDict):
     jobs: list[Job]
     keys: list[KeyView]
     ledger: list[LedgerEntry]
+    paymentMessages: list[PaymentMessage]
     results: list[Result]
     user: Profile
     webhooks: list[Webhook]

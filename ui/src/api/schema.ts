@@ -958,7 +958,8 @@ export interface paths {
         put?: never;
         /**
          * Replaces the secret of a webhook. For a day, deliveries carry signatures of this secret and the last one. A second
-         *     replacement within the day ends the use of the first secret.
+         *     replacement within an hour, for example because the first response was lost, replaces only the secret of the first;
+         *     a later one ends the use of all secrets but the last.
          */
         post: operations["rotate_webhook_secret"];
         delete?: never;
@@ -1008,7 +1009,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns 200 if Postgres, with the migrations of this version, Redis, and the object store are available, otherwise 503. */
+        /**
+         * Returns 200 if Postgres accepts writes and has the migrations of this version, and Redis and the object store are
+         *     available, otherwise 503.
+         */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -1133,6 +1137,7 @@ export interface components {
             jobs: components["schemas"]["Job"][];
             keys: components["schemas"]["KeyView"][];
             ledger: components["schemas"]["LedgerEntry"][];
+            paymentMessages: components["schemas"]["PaymentMessage"][];
             results: components["schemas"]["Result"][];
             user: components["schemas"]["Profile"];
             webhooks: components["schemas"]["Webhook"][];
@@ -1756,6 +1761,22 @@ export interface components {
             note?: string | null;
             /** Format: int32 */
             number: number;
+        };
+        /** @description A message of the payment provider about a purchase. */
+        PaymentMessage: {
+            /** @description The provider's id. */
+            id: string;
+            /**
+             * @description The provider's event type.
+             * @example checkout.session.completed
+             */
+            kind: string;
+            /** Format: uuid */
+            orderId: string;
+            /** Format: date-time */
+            receivedAt: string;
+            /** @description The message as received, which is JSON; empty if there was none. */
+            text: string;
         };
         /** @description The status of a payment. */
         PaymentStatus: {
@@ -2455,6 +2476,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2509,6 +2532,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2537,6 +2562,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2572,6 +2599,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2581,6 +2610,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2670,6 +2701,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2678,6 +2711,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2709,6 +2744,8 @@ export interface operations {
                 };
                 content: {
                     "image/png": string;
+                    "image/jpeg": string;
+                    "image/webp": string;
                 };
             };
             206: {
@@ -2747,6 +2784,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2783,6 +2822,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2855,6 +2898,8 @@ export interface operations {
             /** @description Too many uploads or free runs from this network. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2873,6 +2918,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2914,6 +2961,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2950,6 +2999,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3022,6 +3075,8 @@ export interface operations {
             /** @description Too many uploads or free runs from this network. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3040,6 +3095,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3093,6 +3150,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3149,6 +3208,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3197,6 +3258,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3260,6 +3323,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3348,6 +3413,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3356,6 +3423,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3402,6 +3471,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3446,6 +3517,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3511,6 +3584,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3519,6 +3594,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3566,6 +3643,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3612,6 +3691,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3658,6 +3739,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3703,6 +3786,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3712,6 +3797,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3756,6 +3843,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3817,9 +3906,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3872,6 +3971,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3912,6 +4013,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3991,6 +4096,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4009,6 +4116,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4065,6 +4174,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4111,6 +4222,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4156,6 +4269,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4223,6 +4338,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4232,6 +4349,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4299,6 +4418,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4308,6 +4429,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4375,6 +4498,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4384,6 +4509,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4451,6 +4578,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4460,6 +4589,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4527,6 +4658,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4536,6 +4669,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4603,6 +4738,8 @@ export interface operations {
             /** @description The caller started too many purchases per minute. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4612,6 +4749,8 @@ export interface operations {
             /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4665,6 +4804,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4715,6 +4856,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4805,6 +4948,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4813,6 +4958,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4883,6 +5030,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4891,6 +5040,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4981,6 +5132,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4989,6 +5142,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5026,6 +5181,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5089,6 +5248,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5107,6 +5268,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5144,6 +5307,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5207,6 +5374,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5225,6 +5394,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5262,6 +5433,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5325,6 +5500,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5343,6 +5520,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5380,6 +5559,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5443,6 +5626,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5461,6 +5646,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5507,6 +5694,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5552,6 +5741,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5646,6 +5837,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5654,6 +5847,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5691,6 +5886,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5754,6 +5953,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5772,6 +5973,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5809,6 +6012,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5872,6 +6079,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5890,6 +6099,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5927,6 +6138,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5990,6 +6205,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6008,6 +6225,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6045,6 +6264,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6108,6 +6331,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6126,6 +6351,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6163,6 +6390,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6226,6 +6457,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6244,6 +6477,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6281,6 +6516,10 @@ export interface operations {
             /** @description The job, which has not ended. */
             202: {
                 headers: {
+                    /** @description The path of the job */
+                    Location?: string;
+                    /** @description `respond-async` if the client asked for it */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6344,6 +6583,8 @@ export interface operations {
             /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6362,6 +6603,8 @@ export interface operations {
             /** @description The server is busy. */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6408,6 +6651,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6453,6 +6698,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6495,6 +6742,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6537,6 +6786,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6581,6 +6832,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6617,6 +6870,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6653,6 +6908,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6740,6 +6997,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6748,6 +7007,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6784,6 +7045,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6847,6 +7110,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6856,6 +7121,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6908,6 +7175,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6981,6 +7250,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6990,6 +7261,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7047,6 +7320,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7099,6 +7374,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7108,6 +7385,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7162,6 +7441,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7215,6 +7496,8 @@ export interface operations {
             };
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7224,6 +7507,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7252,6 +7537,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7279,6 +7566,8 @@ export interface operations {
             };
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7316,6 +7605,8 @@ export interface operations {
             /** @description The server is busy or unavailable */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7345,6 +7636,22 @@ export interface operations {
             /** @description The cutout, as JSON if `Accept` asks for it */
             200: {
                 headers: {
+                    /** @description The credits that the cutout has cost */
+                    "X-Credits-Charged"?: number;
+                    /** @description The height of the cutout, in pixels */
+                    "X-Height"?: number;
+                    /** @description The height that it has in full size, in pixels */
+                    "X-Max-Height"?: number;
+                    /** @description The width that it has in full size, in pixels */
+                    "X-Max-Width"?: number;
+                    /** @description The requests allowed per minute */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description The requests allowed now */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description When all are allowed again, in seconds since 1970 */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description The width of the cutout, in pixels */
+                    "X-Width"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7421,6 +7728,14 @@ export interface operations {
             /** @description Rate limit exceeded */
             429: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
+                    /** @description The requests allowed per minute */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description The requests allowed now */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description When all are allowed again, in seconds since 1970 */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7439,6 +7754,8 @@ export interface operations {
             /** @description The server is busy */
             503: {
                 headers: {
+                    /** @description Seconds until another try makes sense, if there is such a time */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
