@@ -6,6 +6,7 @@
 
 mod arguments;
 mod caller;
+mod copy;
 mod pictures;
 mod progress;
 mod reply;

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use retouch_catalog::FixMode;
 use retouch_core::jobs::Failure;
+use retouch_credentials::{PngSeal, SourceType, Verifier};
 use retouch_standins::testing::eventually;
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -174,6 +175,42 @@ async fn equal_calls_share_a_run_and_its_price(pool: PgPool) {
         tokio::join!(call(&app, &key, "upscale", enlarge), call(&app, &key, "upscale", by_url));
     assert_eq!(result_id(&repeat), result_id(&by_url));
     assert_eq!(app.balance("ada").await, (7, 0));
+}
+
+/// A PNG of noise, which compresses no better than a photo.
+fn noise(width: u32, height: u32) -> Vec<u8> {
+    let mut state = 1_u32;
+    let picture = image::RgbImage::from_fn(width, height, |_, _| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [first, second, third, _] = (state >> 8).to_le_bytes();
+        image::Rgb([first, second, third].map(|value| 100 + value % 32))
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_photo_comes_with_a_small_copy_that_is_marked_as_it_is(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (key, image) = (app.key("ada").await, app.upload("ada").await);
+    let source = SourceType::composite_with_trained_media();
+    // As with a photo, the thumbnail is too large, too.
+    let photo = PngSeal::unsigned(&source).mark(&noise(512, 341)).unwrap();
+    assert!(photo.len() > 256 << 10, "{}", photo.len());
+    let waiting = call(&app, &key, "remove_background", json!({"image": {"id": image}}));
+    let worker = async {
+        let job = eventually(Duration::from_secs(10), "a job", || app.claim()).await;
+        app.finish(job.id, &photo).await;
+    };
+    let (result, ()) = tokio::join!(waiting, worker);
+    let copy = &result["content"][1];
+    assert_eq!(copy["mimeType"], "image/webp", "{result}");
+    let copy = STANDARD.decode(copy["data"].as_str().unwrap()).unwrap();
+    assert!(copy.len() <= 256 << 10, "{}", copy.len());
+    let seen = image::load_from_memory(&copy).unwrap();
+    assert_eq!((seen.width(), seen.height()), (512, 341));
+    assert_eq!(Verifier::new(None, None).unwrap().read(&copy).source, Some(source));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -1,28 +1,23 @@
 //! What a call returns: a sentence, the same as JSON, and a small copy of the result for the model to look at.
 
 use axum::http::StatusCode;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use retouch_catalog::{Factor, FixMode, Tool};
 use retouch_core::credits::price;
 use retouch_core::jobs::Job;
 use retouch_core::results::ResultImage;
 use retouch_core::users::User;
-use retouch_core::with_causes;
+use retouch_core::{UserId, with_causes};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use super::copy::small_copy;
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
 use crate::usecases::magic_fix::fix_offer;
 use crate::usecases::run_tool::RunOutcome;
-
-/// Maximum size of the copy in an answer, in bytes. Clients refuse events of more than a megabyte.
-const MAX_COPY_BYTES: usize = 256 << 10;
 
 /// The outcome of a run.
 #[derive(Serialize, JsonSchema)]
@@ -77,12 +72,16 @@ pub struct Prices {
     magic_fix: i32,
 }
 
-/// Returns the answer to a call that ran a tool.
-pub async fn of_run(app: &App, outcome: RunOutcome) -> Result<CallToolResult, ApiError> {
+/// Returns the answer to a call in which `user` ran a tool.
+pub async fn of_run(
+    app: &App,
+    user: UserId,
+    outcome: RunOutcome,
+) -> Result<CallToolResult, ApiError> {
     match outcome {
         RunOutcome::Done(mut results) => {
             if let Some(result) = results.pop() {
-                return done(app, &result).await;
+                return done(app, user, &result).await;
             }
             let detail =
                 "The result of this run was deleted. Send another idempotency_key to run it again.";
@@ -92,7 +91,7 @@ pub async fn of_run(app: &App, outcome: RunOutcome) -> Result<CallToolResult, Ap
     }
 }
 
-async fn done(app: &App, result: &ResultImage) -> Result<CallToolResult, ApiError> {
+async fn done(app: &App, user: UserId, result: &ResultImage) -> Result<CallToolResult, ApiError> {
     let url = app.public_url.join(&app.signer.sign(File::Result(result.id)));
     let url = url.map_err(anyhow::Error::from)?.to_string();
     let ResultImage { width, height, credits, .. } = result;
@@ -116,7 +115,7 @@ async fn done(app: &App, result: &ResultImage) -> Result<CallToolResult, ApiErro
             demo: result.is_demo,
         }),
     };
-    let copy = small_copy(app, result).await;
+    let copy = small_copy(app, user, result).await;
     answer(text, &output, copy)
 }
 
@@ -170,32 +169,6 @@ fn answer(
     let mut answer = CallToolResult::success(content);
     answer.structured_content = Some(serde_json::to_value(output).map_err(anyhow::Error::from)?);
     Ok(answer)
-}
-
-/// Returns a copy of the result that is small enough for a message: its preview, the whole result, or its thumbnail.
-/// The result is paid for, so an outage of the object store only means that there is no copy.
-async fn small_copy(app: &App, result: &ResultImage) -> Option<ContentBlock> {
-    let whole = (result.preview_key.is_none()
-        && usize::try_from(result.size_bytes).is_ok_and(|size| size <= MAX_COPY_BYTES))
-    .then_some(&result.object_key);
-    for key in
-        [result.preview_key.as_ref(), whole, Some(&result.thumbnail_key)].into_iter().flatten()
-    {
-        match app.storage.get(key).await {
-            Ok(file) if file.len() <= MAX_COPY_BYTES => return image(&file),
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(%error, "Could not read a copy of result {}", result.id);
-                return None;
-            }
-        }
-    }
-    None
-}
-
-fn image(file: &Bytes) -> Option<ContentBlock> {
-    let format = image::guess_format(file).ok()?;
-    Some(ContentBlock::image(STANDARD.encode(file), format.to_mime_type()))
 }
 
 /// Returns the answer to a call that failed: the sentence that people get, and the code for programs.

@@ -102,7 +102,7 @@ impl Server {
             // Its run is canceled unless another call waits for it.
             () = caller.canceled(app, &id) => return Err(ApiError::Canceled),
         };
-        of_run(app, outcome).await
+        of_run(app, caller.user.id, outcome).await
     }
 }
 
