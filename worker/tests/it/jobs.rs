@@ -246,11 +246,11 @@ async fn a_job_that_crashes_its_worker_fails_after_three_attempts_and_others_are
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_job_that_panics_fails_at_once_and_the_worker_lives(pool: PgPool) {
     let services = Services::start(pool, 4).await;
-    let width = sqlx::query_scalar::<_, i32>("select width from images limit 1")
+    let job = services.submit().await;
+    let width = sqlx::query_scalar::<_, i32>("select width from images")
         .fetch_one(&services.pool)
         .await
         .unwrap();
-    let job = services.submit().await;
     let mut worker =
         services.worker().set("RETOUCH_FAULT_PANIC_AT_WIDTH", &width.to_string()).start();
     services.until(JobState::Failed, 1, TIMEOUT).await;
