@@ -87,6 +87,8 @@ test('a batch can be canceled and then costs nothing', async ({ page }) => {
   await startSignedIn(page);
   const slow = () => aPicture(640, 640);
   await choose(page, '/upscale', [named('a.png', slow()), named('b.png', slow())]);
+  // A free run costs nothing anyway.
+  await page.getByRole('radio', { name: /^Upscale 2X/ }).check();
   await start(page, 2).click();
   await expect(page.getByText(/^(Queued|Running)/).first()).toBeVisible();
   await page.getByRole('button', { name: 'Cancel all' }).click();

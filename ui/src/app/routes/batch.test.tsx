@@ -72,9 +72,11 @@ describe('a batch of files', () => {
   });
 
   test('has one action for all files, and free runs cost nothing', async () => {
+    vi.mocked(readImageSize).mockResolvedValue({ x: 500, y: 500 });
     const { api } = renderApp('/upscale', { signedIn: true });
     await choose(three());
     expect(await screen.findByText('3 images × 3 credits = 9 credits')).toBeVisible();
+    expect(screen.queryByText(/same result as the free run/)).toBeNull();
     await userEvent.click(screen.getByRole('radio', { name: /^Upscale 4X/ }));
     expect(screen.getByText('3 images × 6 credits = 18 credits')).toBeVisible();
     await userEvent.click(screen.getByRole('radio', { name: /^Free Upscale/ }));
@@ -85,8 +87,32 @@ describe('a batch of files', () => {
     expect(api.user.credits).toBe(20);
   });
 
+  test('prefers a free run that gives the same results, and says so', async () => {
+    renderApp('/upscale', { signedIn: true });
+    const list = await choose(three());
+    await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(3));
+    expect(screen.getByRole('radio', { name: /^Free Upscale/ })).toBeChecked();
+    expect(screen.getByText('3 images, free')).toBeVisible();
+    const paid = screen.getByRole('radio', { name: /^Upscale 2X/ });
+    expect(paid).toHaveAccessibleName(/3 credits · same result as the free run$/);
+    await userEvent.click(paid);
+    expect(screen.getByText('3 images × 3 credits = 9 credits')).toBeVisible();
+  });
+
+  test('says for how many files a paid run is no better than a free one', async () => {
+    vi.mocked(readImageSize).mockResolvedValueOnce({ x: 500, y: 500 });
+    renderApp('/upscale', { signedIn: true });
+    await choose(three());
+    const paid = screen.getByRole('radio', { name: /^Upscale 2X/ });
+    await waitFor(() =>
+      expect(paid).toHaveAccessibleName(/3 credits · same result as the free run for 2 of 3$/),
+    );
+    expect(paid).toBeChecked();
+    expect(screen.getByRole('radio', { name: /^Upscale 4X/ })).toHaveAccessibleName(/6 credits$/);
+  });
+
   test('rejects a file that is too large, with the reason, and runs the others', async () => {
-    vi.mocked(readImageSize).mockResolvedValueOnce({ x: 1441, y: 10 });
+    vi.mocked(readImageSize).mockResolvedValue({ x: 500, y: 500 }).mockResolvedValueOnce({ x: 1441, y: 10 });
     const { api } = renderApp('/upscale', { signedIn: true });
     await choose(three());
     expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();

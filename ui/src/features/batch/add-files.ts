@@ -8,9 +8,8 @@ import { newRunKey } from './run-key';
 /** Adds files to the tool's batch, creating it if necessary, and checks each before anything is sent. */
 export async function addFiles(tool: EditingTool, files: File[], owner: string | null, limits: FileLimits) {
   const added = files.map(createItem);
-  const [action] = tool.paid;
-  if (action && useBatches.getState()[tool.name]?.owner !== owner) {
-    useBatches.setState({ [tool.name]: { owner, action, hasStarted: false, items: [] } });
+  if (useBatches.getState()[tool.name]?.owner !== owner) {
+    useBatches.setState({ [tool.name]: { owner, action: null, hasStarted: false, items: [] } });
   }
   updateBatch(tool.name, ({ items }) => ({ items: [...items, ...added] }));
   // One at a time: measuring a large picture takes a lot of memory.

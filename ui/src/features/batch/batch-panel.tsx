@@ -18,6 +18,7 @@ import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
 import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch, useBatches } from './batch-store';
 import './keep-batches';
+import { defaultAction } from './like-free';
 
 type BatchPanelProps = {
   tool: EditingTool;
@@ -37,6 +38,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const input = useRef<HTMLInputElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const { items, hasStarted } = batch;
+  const action = batch.action ?? defaultAction(tool, offer, items);
   // Rejected files stay in the list with the reason.
   const accepted = items.filter(({ state }) => state.kind !== 'rejected').length;
 
@@ -50,6 +52,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
 
   function start() {
     updateBatch(tool.name, ({ items }) => ({
+      action,
       hasStarted: true,
       items: items.map((item) =>
         item.state.kind === 'ready' ? { ...item, state: { kind: 'waiting' } } : item,
@@ -136,7 +139,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
         {hasStarted ? (
           <BatchProgress
             batch={batch}
-            isShort={available === null || available < priceOf(batch.action, offer)}
+            isShort={available === null || available < priceOf(action, offer)}
             zipName={`retouch-${tool.name}.zip`}
             onCancelAll={runner.cancelAll}
             onRetryAll={retryAll}
@@ -145,7 +148,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
         ) : (
           <BatchPlan
             tool={tool}
-            batch={batch}
+            items={items}
+            action={action}
             available={available}
             onAction={(action) => updateBatch(tool.name, () => ({ action }))}
             onStart={start}

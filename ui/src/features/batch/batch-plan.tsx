@@ -9,11 +9,13 @@ import { useTool } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { plural, t } from '@/lib/translate';
-import type { Batch } from './batch-store';
+import type { BatchItem } from './batch-store';
+import { countLikeFree, isReady } from './like-free';
 
 type BatchPlanProps = {
   tool: EditingTool;
-  batch: Batch;
+  items: BatchItem[];
+  action: ToolAction;
   /** Credits the user can spend; null while unknown. */
   available: number | null;
   onAction: (action: ToolAction) => void;
@@ -22,10 +24,10 @@ type BatchPlanProps = {
 };
 
 /** The action for the files and its total price, before anything is sent. */
-export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard }: BatchPlanProps) {
+export function BatchPlan(props: BatchPlanProps) {
+  const { tool, items, action, available, onAction, onStart, onDiscard } = props;
   const offer = useTool(tool.name);
-  const { action, items } = batch;
-  const ready = items.filter(({ state }) => state.kind === 'ready').length;
+  const ready = items.filter(isReady).length;
   const isChecking = items.some(({ state }) => state.kind === 'checking');
   const isFree = action === tool.free;
   const each = isFree ? 0 : priceOf(action, offer);
@@ -34,6 +36,16 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
   // With too few credits for a single run, nothing can be started.
   const starting = affordable === 0 ? ready : Math.min(ready, affordable);
   const isOffered = isFree ? offer?.freeAvailable : offer?.available;
+
+  function paidNote(option: ToolAction): string {
+    const count = countLikeFree(option, offer, items);
+    if (count === 0) return costNote(offer, option.factor);
+    const likeFree =
+      count === ready
+        ? t('same result as the free run')
+        : t('same result as the free run for {count} of {total}', { count, total: ready });
+    return `${costNote(offer, option.factor)} · ${likeFree}`;
+  }
 
   return (
     <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
@@ -58,7 +70,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
             />
             <span className="font-semibold">{t(option.label)}</span>
             <span className="col-start-2 text-sm text-soft">
-              {option === tool.free ? freeNote(option, offer) : costNote(offer, option.factor)}
+              {option === tool.free ? freeNote(option, offer) : paidNote(option)}
             </span>
           </label>
         ))}

@@ -97,7 +97,7 @@ function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
   const zip = useMutation({
     mutationFn: async () => {
       setFetched(0);
-      const { factor } = batch.action;
+      const factor = batch.action?.factor;
       const names = resultNames(
         done.map(({ name }) => name),
         factor ? `-${factor}x` : '',

@@ -10,7 +10,8 @@ import type { PauseCause } from '@/lib/with-retries';
 export type Batch = {
   /** The user it belongs to: another account may sign in to the same tab. */
   owner: string | null;
-  action: ToolAction;
+  /** Null until the user chooses one or starts the batch: until then, the default for its files counts. */
+  action: ToolAction | null;
   hasStarted: boolean;
   items: BatchItem[];
 };
