@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use retouch_pixels::finish::{Background, Finish, Output, Quality, render};
@@ -45,13 +45,18 @@ impl Format {
         if let Some(format) = given.or_else(|| Self::of_name(path)) {
             return Ok(format);
         }
-        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        ensure!(
-            !OTHER_FORMATS.contains(&extension.as_str()),
-            "{}: Retouch cannot write a .{extension}; name a .png, .jpg, or .webp, or add --format",
-            path.display()
-        );
+        if let Some(other) = other_format(path) {
+            bail!(
+                "{}: Retouch cannot write a .{other}; name a .png, .jpg, or .webp, or add --format",
+                path.display()
+            );
+        }
         Ok(Self::default())
+    }
+
+    /// Returns whether a path has the extension of a picture, also of one that is not written.
+    pub fn is_file_name(path: &Path) -> bool {
+        Self::of_name(path).is_some() || other_format(path).is_some()
     }
 
     /// Returns the extension, without its dot.
@@ -62,6 +67,12 @@ impl Format {
             Self::Webp => "webp",
         }
     }
+}
+
+/// Returns the format that is not written whose extension a path has.
+fn other_format(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?;
+    OTHER_FORMATS.into_iter().find(|other| extension.eq_ignore_ascii_case(other))
 }
 
 /// How results are written.

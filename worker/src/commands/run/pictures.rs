@@ -81,6 +81,11 @@ impl PictureArgs {
             "{} is a file; several pictures need a folder",
             self.output.display()
         );
+        ensure!(
+            is_folder || !Format::is_file_name(&self.output),
+            "{0} is the name of a file; several pictures need a folder, such as {0}/",
+            self.output.display()
+        );
         let mut items = Vec::new();
         for input in &self.inputs {
             if is_stream(input) {
@@ -323,6 +328,16 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_may_have_the_name_of_a_file() {
+        let folder = folder(&["a.jpg", "b.jpg", "old.png/c.png"]);
+        for output in ["new.png/", "old.png"] {
+            let plan = args(&folder, &["a.jpg", "b.jpg"], output).plan(None).unwrap();
+            let name = output.trim_end_matches('/');
+            assert_eq!(results(&folder, plan), ["a", "b"].map(|it| format!("{name}/{it}.png")));
+        }
+    }
+
+    #[test]
     fn results_within_the_input_are_not_processed_again() {
         let folder = folder(&["in/a.jpg", "in/out/a.png"]);
         let args = PictureArgs { recursive: true, ..args(&folder, &["in"], "in/out") };
@@ -377,12 +392,16 @@ mod tests {
                 "contains no PNG, JPEG, WebP, HEIC or AVIF file; add --recursive for its subfolders",
             ),
             (&["in/a.jpg", "in/a.png"], "file", "is a file; several pictures need a folder"),
+            (&["in/a.jpg", "in/a.png"], "out.PNG", "out.PNG/"),
+            (&["in"], "out.gif", "is the name of a file; several pictures need a folder, such as "),
             (&["in/a.png", "deep/x/y.png"], "in", "is the input; choose another output"),
         ] {
             let error = args(&folder, inputs, output).plan(None).unwrap_err().to_string();
             assert!(error.ends_with(expected) || error.contains(expected), "{error}");
         }
-        assert!(!folder.path().join("out").exists());
+        for output in ["out", "out.PNG", "out.gif"] {
+            assert!(!folder.path().join(output).exists(), "{output}");
+        }
         let streams = PictureArgs { output: STREAM.into(), ..args(&folder, &["in"], "") };
         assert!(streams.plan(None).unwrap_err().to_string().contains("standard output"));
     }
