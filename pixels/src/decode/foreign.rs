@@ -73,33 +73,32 @@ impl Foreign {
             Self::Unavailable(_) => "image_format_unavailable",
         }
     }
+
+    /// Returns what it is, and what to do with it before anything else. Lacks the period.
+    pub fn advice(self) -> String {
+        match self {
+            Self::Raw(name) => format!("This is a RAW photo ({name}). Export it as JPEG or PNG"),
+            Self::Drawing => "This is a drawing (SVG). Export it as PNG".to_owned(),
+            Self::Animation(name) => {
+                format!("This is an animation ({name}). Save the frame that you want as PNG")
+            }
+            Self::Video => {
+                "This is a video. Save the frame that you want as JPEG or PNG".to_owned()
+            }
+            Self::Document => {
+                "This is a document (PDF). Export the page that you want as JPEG or PNG".to_owned()
+            }
+            Self::Other(name) => format!("This is a {name} file. Save it as JPEG or PNG"),
+            Self::Unavailable(name) => {
+                format!("{name} files cannot be read here. Save the picture as JPEG or PNG")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Raw(name) => {
-                write!(f, "This is a RAW photo ({name}). Export it as JPEG or PNG and upload that.")
-            }
-            Self::Drawing => f.write_str("This is a drawing (SVG). Export it as PNG and upload that."),
-            Self::Animation(name) => write!(
-                f,
-                "This is an animation ({name}). Save the frame that you want as PNG and upload that."
-            ),
-            Self::Video => f.write_str(
-                "This is a video. Save the frame that you want as JPEG or PNG and upload that.",
-            ),
-            Self::Document => f.write_str(
-                "This is a document (PDF). Export the page that you want as JPEG or PNG and upload that.",
-            ),
-            Self::Other(name) => {
-                write!(f, "This is a {name} file. Save it as JPEG or PNG and upload that.")
-            }
-            Self::Unavailable(name) => write!(
-                f,
-                "{name} files cannot be read here. Save the picture as JPEG or PNG and upload that."
-            ),
-        }
+        write!(f, "{} and upload that.", self.advice())
     }
 }
 

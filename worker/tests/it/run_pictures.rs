@@ -111,6 +111,35 @@ fn heic_is_read_and_what_the_camera_wrote_stays_on_request() {
 }
 
 #[test]
+fn a_file_that_is_no_picture_is_refused_in_the_terms_of_the_command_line() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, file, expected) in [
+        (
+            "notes.txt",
+            "no picture",
+            "the image cannot be read: it is not a PNG, JPEG, WebP, HEIC or AVIF file",
+        ),
+        ("a.svg", "<svg/>", "This is a drawing (SVG). Export it as PNG."),
+        (
+            "a.pdf",
+            "%PDF-1.7",
+            "This is a document (PDF). Export the page that you want as JPEG or PNG.",
+        ),
+    ] {
+        fs::write(dir.path().join(name), file).unwrap();
+        let mut command = command("remove-bg", "segment");
+        let refused =
+            command.current_dir(dir.path()).args([name, "-o", "out.png"]).output().unwrap();
+        let said = text(&refused.stderr);
+        assert!(
+            !refused.status.success() && said.contains(&format!("{name}: {expected}")),
+            "{said}"
+        );
+        assert!(!said.contains("upload"), "{said}");
+    }
+}
+
+#[test]
 fn one_broken_picture_fails_the_command_but_not_the_others() {
     let dir = input();
     let run = |more: &[&str]| {

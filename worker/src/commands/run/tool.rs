@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use clap::Args;
 use retouch_catalog::Tool;
@@ -13,9 +13,9 @@ use retouch_core::Clock;
 use retouch_credentials::{Credentials, CredentialsConfig, Model, Parent, PngSeal, Provenance};
 use retouch_heif::{Heif, HeifConfig};
 use retouch_inference::registry::ModelHandle;
-use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
 use retouch_pixels::exif::Exif;
+use retouch_pixels::{Limits, PixelError};
 use tokio::sync::mpsc;
 
 use super::batch::{self, Written};
@@ -139,8 +139,9 @@ impl RunArgs {
         let file = Bytes::from(read(item.input.clone()).await.with_context(name)?);
         let mut output = Output::open(&item.output)?;
         let (provenance, exif) = (provenance(&file), self.metadata.of(&file));
-        let input = common.heif.readable(file, &common.limits).await.with_context(name)?;
-        let size = check(&input, &common.limits).with_context(name)?;
+        let readable = common.heif.readable(file, &common.limits).await;
+        let input = readable.map_err(refusal).with_context(name)?;
+        let size = check(&input, &common.limits).map_err(refusal).with_context(name)?;
         self.write.check_size(item.format, tool.result_size(size)).with_context(name)?;
         let started = Instant::now();
         let model = tool.model(size).await?;
@@ -180,6 +181,17 @@ impl RunArgs {
         let total: Duration = started.elapsed();
         let mode = tool.statement().mode();
         Ok((output, Report { finished, mode, loading, total }))
+    }
+}
+
+/// Says why a picture is refused: the command line reads more formats than the decoders, and uploads nothing.
+fn refusal(error: PixelError) -> anyhow::Error {
+    match error {
+        PixelError::UnsupportedFormat => {
+            anyhow!("the image cannot be read: it is not a PNG, JPEG, WebP, HEIC or AVIF file")
+        }
+        PixelError::Foreign(foreign) => anyhow!("{}.", foreign.advice()),
+        other => other.into(),
     }
 }
 
