@@ -110,8 +110,10 @@ pub(super) fn split_verb(text: &str, part: &[String], is_whole: bool) -> Option<
 /// Recognizes "das Auto soll weg", "es muss entfernt werden", "den Text weg machen", "(ich will,) dass es verschwindet", and
 /// "Logo raus", but none of "weit weg", "ein Weg", and "Zunge raus".
 fn is_gone(text: &str, part: &[String], is_whole: bool) -> bool {
-    const NO_NOUNS: [&str; 9] =
-        ["weit", "geh", "ganz", "lauf", "renn", "komm", "kein", "keinen", "zunge"];
+    const NO_NOUNS: [&str; 14] = [
+        "weit", "geh", "ganz", "lauf", "renn", "komm", "kein", "keinen", "zunge", "arm", "arme",
+        "kopf", "bauch", "brust",
+    ];
     const REMOVED: [&str; 4] = ["entfernt", "geloescht", "wegretuschiert", "ausradiert"];
     let [start @ .., before, last] = part else { return false };
     let is_one_of = |word: &String, list: &[&str]| list.contains(&word.as_str());

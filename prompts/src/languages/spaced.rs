@@ -145,7 +145,7 @@ fn fills(part: &[String]) -> bool {
 
 /// Recognizes "no people", "sin gente" and "keine Autos", but none of "sin city", "no entry", "no borrar", and "sin sonreír".
 fn lacks(part: &[String]) -> bool {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 23] = [
         "city",
         "bin",
         "wave",
@@ -160,6 +160,12 @@ fn lacks(part: &[String]) -> bool {
         "ahnung",
         "angst",
         "zeit",
+        "sorge",
+        "sorgen",
+        "panik",
+        "rauchen",
+        "parken",
+        "zutritt",
         "aenderung",
         "aenderungen",
         "veraenderungen",
