@@ -133,6 +133,8 @@ class Retouch:
 
     def upscale(self, image: str, factor: Literal[2, 4] = 2, **options: Any) -> Result:
         """Enlarges an uploaded image. Takes the same options as `run`."""
+        if factor not in (2, 4):
+            raise ValueError("factor must be 2 or 4")
         return self.run(f"/api/upscale/upscale-ai-{factor}?imageId={quoted(image)}", **options)
 
     def magic_fix(self, image: str, prompt: str, mask: bytes, exact: bool | None = None, **options: Any) -> Result:

@@ -102,6 +102,11 @@ class AgainstFailures(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "key"):
                 Retouch("http://127.0.0.1", key)
 
+    def test_a_factor_other_than_2_and_4_is_refused_at_once(self):
+        with self.assertRaisesRegex(ValueError, "^factor must be 2 or 4$"):
+            self.retouch.upscale("1", 3)
+        self.assertEqual(self.server.requests, [])
+
     def test_a_run_is_repeated_with_the_same_key(self):
         done = job("done", results=[{"imageId": "9"}])
         self.server.answers = [None, (503, {"Retry-After": "0"}, {"detail": "Busy."}), (202, {}, done)]

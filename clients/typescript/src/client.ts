@@ -146,7 +146,9 @@ export class Retouch {
   }
 
   /** Enlarges an uploaded image. */
-  upscale(image: string, factor: 2 | 4, options?: RunOptions): Promise<Result> {
+  async upscale(image: string, factor: 2 | 4, options?: RunOptions): Promise<Result> {
+    // Not every caller is checked by TypeScript.
+    if (factor !== 2 && factor !== 4) throw new RangeError('factor must be 2 or 4');
     return this.run(`/api/upscale/upscale-ai-${factor}?imageId=${encodeURIComponent(image)}`, options);
   }
 

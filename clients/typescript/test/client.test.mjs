@@ -114,6 +114,12 @@ test('sending and receiving files may take a quarter of an hour', () =>
     );
   }));
 
+test('a factor other than 2 and 4 is refused at once', () =>
+  serving([], async (retouch, requests) => {
+    await assert.rejects(retouch.upscale('1', 3), new RangeError('factor must be 2 or 4'));
+    assert.equal(requests.length, 0);
+  }));
+
 test('a run is repeated with the same key', () =>
   serving(
     [undefined, [503, { 'Retry-After': '0' }, { detail: 'Busy.' }], [202, {}, done]],
