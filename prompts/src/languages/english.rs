@@ -9,8 +9,10 @@ use crate::text::{contains, leading};
 const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 
 /// Damage of a photo, but not of what it shows.
-const TORN: [&str; 11] =
-    ["tear", "tears", "rip", "crack", "cracks", "fold", "folds", "line", "lines", "hole", "holes"];
+const TORN: [&str; 12] = [
+    "tear", "tears", "rip", "rips", "crack", "cracks", "fold", "folds", "line", "lines", "hole",
+    "holes",
+];
 
 /// What an enhancement or a restoration may come with, without a new thing: "(enhance it) with AI", "with vivid colors".
 const NO_THINGS: [&str; 30] = [
@@ -89,20 +91,20 @@ pub(crate) fn is_removal(part: &[String]) -> bool {
     ENGLISH.leading(part, ENGLISH.remove).is_some() || is_special()
 }
 
-/// Recognizes "the tear in the photo" and "cracks on this old picture", but neither "the tears in her eyes" nor "the hole in
-/// the picture frame".
+/// Recognizes "the tear in the photo" and "cracks on this old picture", but none of "the tears in her eyes", "the hole in the
+/// picture frame", and "the power lines in the photo".
 pub(super) fn names_torn_paper(object: &[String]) -> bool {
     let is_paper = |rest: &[String]| {
         let words = &rest[ENGLISH.determiners_before(rest)..];
         let is_whole = |word: &String| ENGLISH.whole.contains(&word.as_str()) || word == "paper";
         words.iter().position(is_whole).is_some_and(|at| at <= 1 && at + 1 == words.len())
     };
-    let is_torn = |at: usize| {
-        TORN.contains(&object[at].as_str())
-            && leading(&object[at + 1..], &["in", "on", "from", "across"]).is_some()
-            && is_paper(&object[at + 2..])
+    let [torn, joint, rest @ ..] = &object[ENGLISH.determiners_before(object)..] else {
+        return false;
     };
-    (0..object.len()).any(is_torn)
+    TORN.contains(&torn.as_str())
+        && ["in", "on", "from", "across"].contains(&joint.as_str())
+        && is_paper(rest)
 }
 
 /// Recognizes "clean the wall" and "clean up background people", but not "clean, modern kitchen".

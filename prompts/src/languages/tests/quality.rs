@@ -71,7 +71,7 @@ fn defects_and_damage_are_removed_from_the_picture_and_things_from_what_it_shows
         ("remove the tear in the photo", Restore),
         ("remove the tears from photo", Restore),
         ("remove fold lines", Restore),
-        ("remove the rips", Restore),
+        ("remove the rips from the photo", Restore),
         ("remove crack in the photo", Restore),
         ("get rid of the crack in the photo", Restore),
         ("remove the lines across this old picture", Restore),
@@ -81,6 +81,16 @@ fn defects_and_damage_are_removed_from_the_picture_and_things_from_what_it_shows
         ("remove the lines on the road", Remove),
         ("remove the man in the photo", Remove),
         ("remove the tear from her cheek in the photo", Remove),
+        ("remove the rips in his jeans", Remove),
+        ("remove rips", Remove),
+        ("remove the rips from the jeans", Remove),
+        ("remove the power lines in the picture", Remove),
+        ("remove power lines from the photo", Remove),
+        ("remove the phone lines in the image", Remove),
+        ("erase the white line in the picture", Remove),
+        ("remove the clothes line from the photo", Remove),
+        ("remove the people in line in the photo", Remove),
+        ("clean up the photo and remove the power lines in the picture", Remove),
     ]);
 }
 

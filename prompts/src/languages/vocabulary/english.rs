@@ -196,16 +196,7 @@ pub const ENGLISH: Words = Words {
         "scan",
         "screenshot",
     ],
-    damage: &[
-        "scratch",
-        "scratches",
-        "damage",
-        "creases",
-        "crease",
-        "rips",
-        "fold line",
-        "fold lines",
-    ],
+    damage: &["scratch", "scratches", "damage", "creases", "crease", "fold line", "fold lines"],
     defects: &[
         "noise",
         "grain",
