@@ -48,7 +48,8 @@ pub(super) fn is_cleaning(part: &[String]) -> bool {
     LANGUAGES.iter().any(|language| object_of(part, language, language.clean).is_some())
 }
 
-fn is_worn(part: &[String]) -> bool {
+/// Returns true if a part mentions damage or age.
+pub(super) fn is_worn(part: &[String]) -> bool {
     english::mentions_damage(part) || part.iter().any(|word| OLD.contains(&word.as_str()))
 }
 

@@ -67,6 +67,12 @@ pub(super) fn mode_of(text: &str, plain: &str) -> Option<FixMode> {
                 let words = [std::mem::take(&mut before), part.to_vec()].concat();
                 requests.push(Phrase::new(verb, words));
             }
+            // "The photo is blurry, fix it" is about the blur.
+            Some(verb) if verb.act == Act::Restore && is_picture(&part[verb.length..]) => {
+                let mut phrase = Phrase::new(verb, part.to_vec());
+                phrase.words.append(&mut before);
+                requests.push(phrase);
+            }
             Some(verb) => requests.push(Phrase::new(verb, part.to_vec())),
             None => match requests.last_mut() {
                 Some(phrase) => phrase.extend(part),
@@ -364,8 +370,9 @@ fn request(phrase: &Phrase) -> Request {
     let is_damage = || has(object, |words| words.damage) || english::names_torn_paper(own_object);
     let is_defect = || has(object, |words| words.defects);
     // "Fix the blur" is an enhancement, and "restore the blurry old photo" is a restoration.
-    let is_blurred = || is_defect() || names_blur(object);
-    let is_restored = || is_damage() || english::mentions_damage(object) || !is_blurred();
+    let is_blurred =
+        || is_defect() || names_blur(object) || names_blur(undescribed(changed(phrase)));
+    let is_restored = || is_damage() || quality::is_worn(object) || !is_blurred();
     let act = match verb.act {
         Act::Restore if !is_restored() => Act::Enhance,
         act => act,
@@ -413,11 +420,22 @@ fn changed(Phrase { verb, words, own }: &Phrase) -> &[String] {
     &words[verb.length.min(end)..end]
 }
 
-/// Recognizes "(fix) the quality" and "(fix) the blurry face", but not "(fix) the vase behind the blurry man".
+/// Recognizes "(fix) the quality", "(fix) the blurry face" and "(fix) it, the photo is very blurry", but not "(fix) the vase
+/// behind the blurry man".
 fn names_blur(object: &[String]) -> bool {
     LANGUAGES.iter().any(|language| {
         quality::names(language, object, language.quality)
             || quality::names(language, object, language.blurred)
+            || object.last().is_some_and(|word| language.blurred.contains(&word.as_str()))
+    })
+}
+
+/// Returns true for nothing, "it" and "this picture".
+fn is_picture(object: &[String]) -> bool {
+    object.iter().all(|word| {
+        LANGUAGES.iter().any(|language| {
+            [language.determiners, language.whole].iter().any(|list| list.contains(&word.as_str()))
+        })
     })
 }
 
