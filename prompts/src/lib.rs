@@ -8,7 +8,7 @@
 //! | the prompt | mode | done by |
 //! |---|---|---|
 //! | removes something, and adds a thing or replaces it; or removes a thing, and changes another, except to a *natural* look | edit | a text-guided model |
-//! | enhances or restores, and adds a thing or replaces one, or *colorizes*, or makes another *blue*; or enhances it *with clouds* | edit | a text-guided model |
+//! | enhances or restores, and adds a thing or replaces one, or *colorizes*, or makes another *blue*; or enhances the sky *with clouds*, or repairs a wall *with bricks* | edit | a text-guided model |
 //! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
 //! | removes *noise, grain, blur* | enhance | the upscaler |
 //! | begins with *remove, erase, get rid of, hide, without, clean up*, or with *clean, clear, no* before *the, my, it* and the like, or is *no people* and nothing more, or makes a thing *disappear*, or *doesn't want* it | remove | a fill from the surroundings |

@@ -15,9 +15,15 @@ const TORN: [&str; 12] = [
 ];
 
 /// What an enhancement or a restoration may come with, without a new thing: "(enhance it) with AI", "with vivid colors".
-const NO_THINGS: [&str; 30] = [
+const NO_THINGS: [&str; 36] = [
     "ai",
+    "intelligence",
+    "technology",
+    "chatgpt",
     "photoshop",
+    "lightroom",
+    "hdr",
+    "flash",
     "upscaler",
     "enhancer",
     "filter",
@@ -38,21 +44,77 @@ const NO_THINGS: [&str; 30] = [
     "light",
     "lighting",
     "tones",
-    "crack",
-    "broken",
-    "torn",
-    "missing",
+    "saturation",
+    "brightness",
+    "warmth",
+    "depth",
     "original",
     "natural",
     "realistic",
     "better",
 ];
 
-/// Verbs that may bring a new thing: "repair the wall with bricks", but not "restore the face with glasses".
-const BUILD: [&str; 8] =
-    ["enhance", "improve", "refine", "upgrade", "repair", "fix", "mend", "reconstruct"];
+/// Enhancements that may bring a new thing.
+const IMPROVE: [&str; 4] = ["enhance", "improve", "refine", "upgrade"];
 
-/// "With" beside these describes: "the woman with red hair", "the photo with two people".
+/// What is decorated more often than described by a thing: "(enhance the) sky with stars", but not "dog with blue eyes".
+const PLACES: [&str; 26] = [
+    "sky",
+    "background",
+    "foreground",
+    "scene",
+    "landscape",
+    "beach",
+    "sea",
+    "water",
+    "street",
+    "garden",
+    "yard",
+    "lawn",
+    "grass",
+    "field",
+    "room",
+    "bedroom",
+    "kitchen",
+    "bathroom",
+    "wall",
+    "walls",
+    "floor",
+    "table",
+    "window",
+    "hair",
+    "lips",
+    "nails",
+];
+
+/// New on whatever they are.
+const MAKEUP: [&str; 5] = ["makeup", "lipstick", "eyeshadow", "eyeliner", "mascara"];
+
+/// What a repair brings: "(repair the wall) with bricks", but not "(repair the car) with dents".
+const MATERIALS: [&str; 20] = [
+    "brick",
+    "bricks",
+    "stone",
+    "stones",
+    "tile",
+    "tiles",
+    "wood",
+    "wooden",
+    "planks",
+    "boards",
+    "plaster",
+    "concrete",
+    "cement",
+    "marble",
+    "metal",
+    "steel",
+    "gold",
+    "paint",
+    "grass",
+    "wallpaper",
+];
+
+/// "With" beside these describes: "the wall behind the woman with red hair".
 const PEOPLE: [&str; 12] = [
     "man", "woman", "men", "women", "boy", "girl", "guy", "lady", "person", "people", "child",
     "kid",
@@ -204,8 +266,7 @@ fn mends_with_another(part: &[String]) -> bool {
     let mut verbs = [ENGLISH.enhance, ENGLISH.restore].into_iter();
     let Some(verb) = verbs.find_map(|verbs| ENGLISH.leading(part, verbs)) else { return false };
     let is_joint = |at: &usize| match part[*at].as_str() {
-        "into" => true,
-        "with" => BUILD.contains(&part[0].as_str()),
+        "into" | "with" => true,
         "to" => part[0] == "upgrade",
         _ => false,
     };
@@ -215,14 +276,38 @@ fn mends_with_another(part: &[String]) -> bool {
     let is_named = new.first().is_some_and(|word| {
         !ENGLISH.determiners.contains(&word.as_str()) && !word.ends_with("ing")
     });
-    let describes = part[joint] == "with" && contains(part, &PEOPLE);
+    let is_there = part[joint] == "with" && !comes_with(&part[0], &part[verb..joint], new);
     let is_no_thing = || {
         let Words { quality, sharp, detail, damage, defects, blurred, flaws, .. } = ENGLISH;
         [&NO_THINGS, quality, sharp, detail, damage, defects, blurred, flaws]
             .iter()
             .any(|list| contains(new, list))
     };
-    is_named && !describes && !is_no_thing()
+    is_named && !is_there && !is_no_thing()
+}
+
+/// Returns true if a mended `object` gets what follows "with": "(fix) the car with new wheels", "(improve) the room with a
+/// fireplace". What is already there describes it: "(fix) the car with dents", "(enhance) the dog with blue eyes".
+fn comes_with(verb: &str, object: &[String], new: &[String]) -> bool {
+    const BEFORE_PLACE: [&str; 6] = ["in", "on", "of", "from", "at", "behind"];
+    let is_one_of = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let mut names = object.split(|word| is_one_of(word, &BEFORE_PLACE));
+    let Some(name) = names.next().and_then(<[String]>::last) else { return false };
+    let names_people = [object, new].iter().any(|words| contains(words, &PEOPLE));
+    if is_one_of(name, ENGLISH.whole) || names_people {
+        return false;
+    }
+    let new = &new[ENGLISH.determiners_before(new)..];
+    let is_material = || {
+        let lists: [&[&str]; 3] = [&MATERIALS, ENGLISH.colors, &["fresh"]];
+        new.last().is_some_and(|word| is_one_of(word, &MATERIALS))
+            && new.iter().all(|word| lists.iter().any(|list| is_one_of(word, list)))
+    };
+    let improves = IMPROVE.contains(&verb);
+    new.first().is_some_and(|word| word == "new")
+        || is_material()
+        || verb == "upgrade"
+        || improves && (is_one_of(name, &PLACES) || contains(new, &MAKEUP))
 }
 
 /// Recognizes "remove the wall to show a garden".

@@ -155,3 +155,45 @@ fn a_person_without_a_thing_who_does_something_is_described() {
         ("a man without glasses smiling", Edit),
     ]);
 }
+
+#[test]
+fn what_a_thing_has_already_is_not_painted() {
+    assert_modes(&[
+        ("repair the photo with tears", Restore),
+        ("repair the old photo with holes", Restore),
+        ("repair the car with dents", Restore),
+        ("repair the car with rust", Restore),
+        ("fix the photo with watermark", Restore),
+        ("fix the house with graffiti", Restore),
+        ("fix broken tooth with gap", Restore),
+        ("fix her teeth with braces", Restore),
+        ("fix the wall with chipped paint", Restore),
+        ("fix the house with missing bricks", Restore),
+        ("repair the photo with new technology", Restore),
+        ("repair the wall with red bricks", Edit),
+        ("fix the floor with wood planks", Edit),
+        ("mend the fence with fresh paint", Edit),
+        ("reconstruct the car with a new door", Edit),
+        ("enhance the photo with HDR", Enhance),
+        ("enhance the photo with flash", Enhance),
+        ("enhance image with chatgpt", Enhance),
+        ("enhance image with artificial intelligence", Enhance),
+        ("improve the image with lightroom", Enhance),
+        ("enhance the sky with lightroom", Enhance),
+        ("enhance the sky with more saturation", Enhance),
+        ("enhance the face with glasses", Enhance),
+        ("enhance the portrait with glasses", Enhance),
+        ("enhance the dog with blue eyes", Enhance),
+        ("enhance her eyes with glasses", Enhance),
+        ("enhance her eyes with mascara", Edit),
+        ("enhance the background with two people", Enhance),
+        ("enhance the photo of my dog with blue eyes", Enhance),
+        ("enhance the wall behind the man with glasses", Enhance),
+        ("enhance the sky in the photo with stars", Edit),
+        ("enhance the car with new wheels", Edit),
+        ("improve her face with makeup", Edit),
+        ("improve the garden with flowers", Edit),
+        ("upgrade the car with a spoiler", Edit),
+        ("upgrade the photo with a filter", Enhance),
+    ]);
+}
