@@ -1,7 +1,8 @@
-import { screen, waitFor } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { readImageSize } from '@/lib/image-size';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -70,6 +71,31 @@ describe('interruptions of a batch', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(runs(api)).toHaveLength(2);
+  });
+
+  test('lists the files with a problem first, and leaves one that is retried where it is', async () => {
+    vi.mocked(readImageSize)
+      .mockResolvedValueOnce({ x: 800, y: 600 })
+      .mockResolvedValueOnce({ x: 9000, y: 1 });
+    renderApp('/remove-background', { signedIn: true });
+    const list = await choose([...three(), aFile('four.png')]);
+    const names = () =>
+      within(list)
+        .getAllByTitle(/\.png$/)
+        .map(({ title }) => title);
+    await waitFor(() => expect(names()).toEqual(['two.png', 'one.png', 'three.png', 'four.png']));
+    let sent = 0;
+    const refuseSecond = http.post('*/api/images/upload', () => {
+      sent += 1;
+      return sent === 2 ? HttpResponse.json({ detail: 'Not today' }, { status: 403 }) : undefined;
+    });
+    server.use(refuseSecond);
+    await start(3);
+    expect(await screen.findByText('2 of 3 done · 1 failed')).toBeVisible();
+    expect(names()).toEqual(['two.png', 'three.png', 'one.png', 'four.png']);
+    await userEvent.click(screen.getByRole('button', { name: 'Retry three.png' }));
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+    expect(names()).toEqual(['two.png', 'three.png', 'one.png', 'four.png']);
   });
 
   test.each([

@@ -177,6 +177,24 @@ describe('several files', () => {
     expect(list.getByRole('link', { name: 'Show it: two.png' })).toBeVisible();
   });
 
+  test('that failed come first', async () => {
+    let sent = 0;
+    const { list } = await drop(
+      ['one.png', 'two.png', 'three.png', 'four.png'],
+      http.post('*/api/images/upload', () => {
+        sent += 1;
+        return sent > 2 ? new HttpResponse(null, { status: 500 }) : undefined;
+      }),
+    );
+    expect(await screen.findByText('2 of 4 uploaded, 2 failed')).toBeVisible();
+    expect(list.getAllByRole('listitem').map((row) => row.textContent?.match(/\w+\.png/)?.[0])).toEqual([
+      'three.png',
+      'four.png',
+      'one.png',
+      'two.png',
+    ]);
+  });
+
   test('are not sent again if the server has refused them for good', async () => {
     const refuse = () => HttpResponse.json({ detail: 'No image.' }, { status: 415 });
     const { list, api } = await drop(

@@ -67,9 +67,22 @@ export function updateBatch(tool: ToolName, change: (batch: Batch) => Partial<Ba
 }
 
 export function updateItem(tool: ToolName, id: string, change: Partial<BatchItem>) {
-  updateBatch(tool, ({ items }) => ({
-    items: items.map((item) => (item.id === id ? { ...item, ...change } : item)),
-  }));
+  updateBatch(tool, ({ items }) => {
+    const changed = items.map((item) => (item.id === id ? { ...item, ...change } : item));
+    return { items: change.state && isProblem(change.state) ? raise(changed, id) : changed };
+  });
+}
+
+/** Moves an item up to the other problems, so that no long list hides it. It stays there when it is tried again. */
+function raise(items: BatchItem[], id: string): BatchItem[] {
+  const others = items.filter((item) => item.id !== id);
+  const firstGood = others.findIndex(({ state }) => !isProblem(state));
+  const place = firstGood < 0 ? others.length : firstGood;
+  return [...others.slice(0, place), ...items.filter((item) => item.id === id), ...others.slice(place)];
+}
+
+export function isProblem({ kind }: ItemState): boolean {
+  return ['rejected', 'failed', 'unpaid'].includes(kind);
 }
 
 export function closeBatch(tool: ToolName) {

@@ -34,7 +34,7 @@ export default function UploadsList({ uploads }: { uploads: Upload[] }) {
     >
       {!isOne && <Summary uploads={uploads} />}
       <ul aria-label={t('Uploads')} className="-m-1 grid max-h-[min(40dvh,20rem)] gap-3 overflow-y-auto p-1">
-        {uploads.map((upload) => (
+        {uploads.toSorted(failedFirst).map((upload) => (
           <li key={upload.id} className="grid gap-2">
             <UploadRow upload={upload} isOne={isOne} />
           </li>
@@ -172,5 +172,9 @@ function fractionOf({ state }: Upload): number {
   if (state.kind === 'sending') return state.fraction;
   return state.kind === 'waiting' || state.kind === 'paused' ? 0 : 1;
 }
+
+/** Of many uploads, only the first few are in sight. */
+const failedFirst = (a: Upload, b: Upload) => Number(hasFailed(b)) - Number(hasFailed(a));
+const hasFailed = ({ state }: Upload) => state.kind === 'failed';
 
 const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
