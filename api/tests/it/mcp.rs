@@ -329,7 +329,21 @@ async fn mistakes_are_explained_and_cost_nothing(pool: PgPool) {
             "PNG, JPEG, WebP, HEIC or AVIF",
         ),
         ("remove_background", with(json!({"base64": large})), "payload_too_large", "max 5 MB"),
+        ("remove_background", with(json!("x")), "bad_request", "an object with id, url or base64"),
         ("upscale", json!({"image": {"id": image}, "factor": 3}), "bad_request", "2 or 4"),
+        ("upscale", json!({"image": {"id": image}, "factor": "2"}), "bad_request", "2 or 4"),
+        (
+            "magic_fix",
+            json!({"image": {"id": image}, "prompt": "remove it", "area": "all"}),
+            "bad_request",
+            "an object with mask_base64, box, points or subject",
+        ),
+        (
+            "magic_fix",
+            json!({"image": {"id": image}, "prompt": "remove it", "area": {"points": [{"x": -1, "y": 0}]}}),
+            "bad_request",
+            "area.points[0].x: it must be a whole number of pixels",
+        ),
         (
             "magic_fix",
             boxed(60, "remove it"),

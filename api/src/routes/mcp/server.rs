@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use axum::http::request::Parts;
-use retouch_catalog::{Factor, Tool};
+use retouch_catalog::Tool;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
@@ -66,8 +66,6 @@ impl Server {
             }
             Name::Upscale => {
                 let Upscale { image, factor, idempotency_key } = parse(arguments)?;
-                let factor = Factor::from_number(factor)
-                    .ok_or_else(|| ApiError::BadRequest("factor must be 2 or 4.".into()))?;
                 call(image, Action::Run(Tool::Upscale(factor)), idempotency_key)?
             }
             Name::MagicFix => {

@@ -90,3 +90,19 @@ fn run<Arguments: JsonSchema + 'static>(name: Name, title: &str, description: &s
         .with_output_schema::<RunOutput>()
         .with_annotations(hints.idempotent(true).open_world(false))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_of_a_factor_has_no_other_limits_than_its_values() {
+        let tool = Name::Upscale.describe();
+        let mut factor = tool.input_schema["properties"]["factor"].clone();
+        let text = factor["description"].take();
+        assert!(text.is_string(), "{text}");
+        assert_eq!(factor, json!({"type": "integer", "enum": [2, 4], "description": null}));
+    }
+}
