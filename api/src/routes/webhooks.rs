@@ -217,7 +217,7 @@ pub async fn list_webhooks(
 #[utoipa::path(post, path = "/api/webhooks", tag = "webhooks", request_body = WebhookRequest,
     responses((status = 201, body = WebhookWithSecretView), (status = 400, body = Problem),
         (status = 401, body = Problem), (status = 403, body = Problem), (status = 422, body = Problem),
-        (status = 429, body = Problem)),
+        (status = 429, body = Problem), (status = 500, body = Problem)),
     security(("token" = [])))]
 pub async fn post_webhook(
     State(app): State<App>,

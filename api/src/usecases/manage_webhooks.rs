@@ -105,6 +105,11 @@ pub async fn create_webhook(
         CreateError::TooMany => ApiError::Unprocessable(error.to_string()),
         CreateError::OwnerGone => ApiError::AccountDeleted,
         CreateError::Database(error) => error.into(),
+        CreateError::OutcomeUnknown(error) => {
+            tracing::error!(%error, "The answer to the creation of a webhook was lost");
+            let detail = "We don't know whether this webhook was created. If it is in your list, replace its secret, because nobody has it.";
+            ApiError::OutcomeUnknown { detail, error }
+        }
     })?;
     tracing::info!(user.id = %owner, webhook.id = %made.id, "Created webhook {}", made.id);
     Ok((made, secret_text(&secret)))

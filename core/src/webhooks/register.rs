@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::{DeliveryProblem, EventType};
 use crate::{UserId, WebhookId, db, users};
@@ -77,6 +77,9 @@ pub enum CreateError {
     OwnerGone,
     #[error(transparent)]
     Database(#[from] sqlx::Error),
+    /// The answer to the commit was lost: the webhook may exist, or not.
+    #[error("it is unknown whether the webhook was created: {0}")]
+    OutcomeUnknown(#[source] sqlx::Error),
 }
 
 struct Row {
@@ -149,9 +152,10 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    tx.commit().await?;
-    let made = get(pool, owner, id).await?;
-    made.ok_or(CreateError::Database(sqlx::Error::RowNotFound))
+    // Read before the commit: a failure afterwards would leave a webhook whose secret nobody has.
+    let made = select(&mut *tx, owner, Some(id)).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
+    tx.commit().await.map_err(CreateError::OutcomeUnknown)?;
+    Ok(made)
 }
 
 /// Returns the webhooks of `owner`, the oldest first.
@@ -164,7 +168,11 @@ pub async fn get(pool: &PgPool, owner: UserId, id: WebhookId) -> sqlx::Result<Op
     Ok(select(pool, owner, Some(id)).await?.pop())
 }
 
-async fn select(pool: &PgPool, owner: UserId, id: Option<WebhookId>) -> sqlx::Result<Vec<Webhook>> {
+async fn select(
+    executor: impl PgExecutor<'_>,
+    owner: UserId,
+    id: Option<WebhookId>,
+) -> sqlx::Result<Vec<Webhook>> {
     let rows = sqlx::query_as!(
         Row,
         r#"select id as "id: WebhookId", url, description, events, credits_below, is_enabled,
@@ -174,7 +182,7 @@ async fn select(pool: &PgPool, owner: UserId, id: Option<WebhookId>) -> sqlx::Re
         owner.uuid(),
         id.map(WebhookId::uuid),
     )
-    .fetch_all(pool)
+    .fetch_all(executor)
     .await?;
     Ok(rows.into_iter().map(Webhook::from).collect())
 }
