@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { anImage } from '@/testing/builders';
+import { api } from './api-client';
 import { sendImage } from './send-image';
 import { withRetries } from './with-retries';
 
@@ -95,4 +96,78 @@ test('an upload on a dead connection is repeated, and not stored twice', async (
   expect(await sent).toMatchObject({ id: 'image-1' });
   const keys = requests.map(({ headers }) => headers['Idempotency-Key']);
   expect(keys).toEqual([expect.any(String), keys[0]]);
+});
+
+describe('a read', () => {
+  /** A server that answers when the test says so, as long as nobody gives up. */
+  function silentServer() {
+    let answer = (_: Response) => {};
+    const fetched = vi.fn(
+      (_: URL, { signal }: RequestInit) =>
+        new Promise<Response>((resolve, reject) => {
+          answer = resolve;
+          signal?.addEventListener('abort', () => reject(signal.reason));
+        }),
+    );
+    vi.stubGlobal('fetch', fetched);
+    return { fetched, answer: (response: Response) => answer(response) };
+  }
+
+  test('ends that is not answered for 20 seconds', async () => {
+    const { fetched } = silentServer();
+    const settled = vi.fn();
+    const read = expect(api.GET('/api/config').finally(settled)).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    await seconds(19);
+    expect(settled).not.toHaveBeenCalled();
+    await seconds(1);
+    await read;
+    expect(fetched.mock.lastCall?.[1].signal?.aborted).toBe(true);
+  });
+
+  test('may take longer once its answer has begun', async () => {
+    const { answer } = silentServer();
+    const read = api.GET('/api/config');
+    await seconds(19);
+    let finish = () => {};
+    const body = new ReadableStream({
+      start: (controller) => {
+        finish = () => {
+          controller.enqueue(new TextEncoder().encode('{}'));
+          controller.close();
+        };
+      },
+    });
+    answer(new Response(body));
+    await seconds(60);
+    expect(vi.getTimerCount()).toBe(0);
+    finish();
+    expect(await read).toMatchObject({ data: {} });
+  });
+
+  test('ends when its caller gives up', async () => {
+    silentServer();
+    const stop = new AbortController();
+    const read = expect(api.GET('/api/config', { signal: stop.signal })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    await seconds(1);
+    stop.abort();
+    await read;
+    await expect(api.GET('/api/config', { signal: stop.signal })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+  });
+
+  test.each([
+    ['a change', () => api.DELETE('/api/keys/{keyId}', { params: { path: { keyId: 'a' } } })],
+    ['a download', () => api.GET('/api/user/export', { parseAs: 'blob' })],
+  ])('is not %s, which may take longer', async (_, call) => {
+    const { answer } = silentServer();
+    const called = call();
+    await seconds(60);
+    answer(new Response('{}'));
+    expect((await called).response.ok).toBe(true);
+  });
 });

@@ -103,32 +103,40 @@ type Call = {
   signal?: AbortSignal;
 };
 
+/** How long the answer to a read may take to begin. On a slow line, all of it may take longer. */
+const MAX_SILENCE_MS = 20_000;
+
 async function call(
   method: string,
   path: string,
   { params: { path: names, query = {}, header } = {}, body, parseAs, signal }: Call = {},
 ) {
   const address = path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(String(names?.[name])));
-  // Absolute: outside a page, as in tests, a Request has no base URL.
+  // Absolute: outside a page, as in tests, there is no base URL.
   const url = new URL(address, window.location.origin);
   for (const [name, value] of Object.entries(query)) {
     if (value != null) url.searchParams.set(name, String(value));
   }
-  const request = new Request(url, {
-    method,
-    signal,
-    headers: { ...(body !== undefined && { 'Content-Type': 'application/json' }), ...header },
-    body: JSON.stringify(body),
-  });
+  // The API may need longer to prepare a file, or to change something.
+  const isRead = method === 'GET' && !parseAs;
+  signal?.throwIfAborted();
+  const stop = new AbortController();
+  signal?.addEventListener('abort', () => stop.abort(signal.reason));
   const response = await authorized((token) => {
-    const attempt = request.clone();
-    if (token) attempt.headers.set('Authorization', `Bearer ${token}`);
-    // Looked up for each call, so that tests can intercept it.
-    return globalThis.fetch(attempt);
+    const limit = setTimeout(() => isRead && stop.abort(lost()), MAX_SILENCE_MS);
+    const type = body !== undefined && { 'Content-Type': 'application/json' };
+    return fetch(url, {
+      method,
+      signal: stop.signal,
+      headers: { ...type, ...header, ...bearer(token) },
+      body: JSON.stringify(body),
+    }).finally(() => clearTimeout(limit));
   }, textOfCopy);
-  if (!isPage(response.headers.get('Content-Type'))) learnServerClock(response.headers.get('Date'));
+  const { headers } = response;
+  const type = headers.get('Content-Type');
+  if (!isPage(type)) learnServerClock(headers.get('Date'));
   if (!response.ok) return { error: parsed(await response.text()), response };
-  refusePage(response.headers.get('Content-Type'));
+  refusePage(type);
   if (parseAs === 'stream') return { data: response.body, response };
   return { data: parseAs === 'blob' ? await response.blob() : complete(await response.text()), response };
 }
@@ -138,10 +146,7 @@ async function call(
  * which the page uses a quarter.
  */
 export const api = Object.fromEntries(
-  ['GET', 'POST', 'PATCH', 'DELETE'].map((method) => [
-    method,
-    (path: string, options?: Call) => call(method, path, options),
-  ]),
+  ['GET', 'POST', 'PATCH', 'DELETE'].map((method) => [method, call.bind(null, method)]),
 ) as unknown as Pick<Client<paths>, 'GET' | 'POST' | 'PATCH' | 'DELETE'>;
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
@@ -164,7 +169,7 @@ function toApiError(status: number, body: unknown, header: (name: string) => str
     status,
     typeof detail === 'string' ? detail : '',
     text,
-    Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+    retryAfter > 0 ? retryAfter : null,
     codeOf(body),
   );
 }
@@ -239,6 +244,8 @@ const MAX_PAUSE_MS = 30_000;
  */
 export const MAX_ANSWER_MS = 120_000;
 
+const lost = () => new DOMException('The connection was lost', 'TimeoutError');
+
 /** Uses XMLHttpRequest because fetch does not report upload progress. */
 function post(
   path: string,
@@ -259,7 +266,7 @@ function post(
     // `request.timeout` would count from the start, and nobody knows how long an upload takes.
     const allow = (ms: number) => {
       clearTimeout(limit);
-      limit = setTimeout(() => stop(new DOMException('The connection is dead', 'TimeoutError')), ms);
+      limit = setTimeout(() => stop(lost()), ms);
     };
     request.upload.onprogress = ({ lengthComputable, loaded, total }) => {
       allow(loaded < total ? MAX_PAUSE_MS : MAX_ANSWER_MS);
@@ -287,7 +294,7 @@ function post(
 
 /** A page is not from the API: a network asks to sign in. Other types are fine: the storage may name its own. */
 function refusePage(type: string | null) {
-  if (isPage(type)) throw new TypeError('The answer is a page');
+  if (isPage(type)) throw new TypeError('A web page');
 }
 
 const isPage = (type: string | null) => type?.includes('html') ?? false;
@@ -295,7 +302,7 @@ const isPage = (type: string | null) => type?.includes('html') ?? false;
 /** Anything but JSON is not from the API: a network asks to sign in, or the connection broke off. */
 function complete(text: string): unknown {
   const data = parsed(text);
-  if (typeof data === 'string') throw new TypeError('The answer is not JSON');
+  if (typeof data === 'string') throw new TypeError('Not JSON');
   return data;
 }
 
@@ -314,7 +321,7 @@ export type StreamEvent = { name: string; data: string };
 export async function* readEvents(signal: AbortSignal): AsyncGenerator<StreamEvent | null> {
   const response = await authorized(
     (token) =>
-      globalThis.fetch(`${window.location.origin}/api/events`, {
+      fetch(`${window.location.origin}/api/events`, {
         headers: { Accept: 'text/event-stream', ...bearer(token) },
         signal,
       }),
@@ -351,7 +358,7 @@ function parseEvent(block: string): StreamEvent | null {
 /** Starts a new account for a user who deleted theirs. Returns false if the API refuses the token. */
 export async function startAccount(token: string): Promise<boolean> {
   const url = `${window.location.origin}/api/user`;
-  const response = await globalThis.fetch(url, { method: 'POST', headers: bearer(token) });
+  const response = await fetch(url, { method: 'POST', headers: bearer(token) });
   if (response.ok) return true;
   if (response.status === 401) return false;
   // As for other calls, a failure that may pass ends no session.
@@ -360,14 +367,14 @@ export async function startAccount(token: string): Promise<boolean> {
 
 /** Fetches the page itself, as the server has it now. */
 export async function fetchPage(): Promise<string> {
-  const response = await globalThis.fetch(window.location.origin, { cache: 'no-store' });
+  const response = await fetch(window.location.origin, { cache: 'no-store' });
   if (!response.ok) throw toApiError(response.status, '', () => null);
   return response.text();
 }
 
 /** Fetches a signed URL, which needs no token. */
 export async function fetchFile(url: string): Promise<Blob> {
-  const response = await globalThis.fetch(new URL(url, window.location.origin));
+  const response = await fetch(new URL(url, window.location.origin));
   if (!response.ok) throw toApiError(response.status, await response.text(), () => null);
   refusePage(response.headers.get('Content-Type'));
   return response.blob();

@@ -11,7 +11,7 @@ export const ConfigContext = createContext<Config | null>(null);
 
 export function useConfig(): Config {
   const config = useContext(ConfigContext);
-  if (!config) throw new Error('useConfig needs a ConfigContext above it');
+  if (!config) throw new Error('No ConfigContext');
   return config;
 }
 

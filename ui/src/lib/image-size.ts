@@ -5,7 +5,7 @@ export function readImageSize(url: string): Promise<ImageSize> {
   return new Promise((resolve, reject) => {
     const image = new Image();
     image.onload = () => resolve({ x: image.naturalWidth, y: image.naturalHeight });
-    image.onerror = () => reject(new Error('This browser cannot decode the file as an image'));
+    image.onerror = () => reject(new Error('Not an image'));
     image.src = url;
   });
 }

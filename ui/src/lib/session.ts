@@ -309,7 +309,7 @@ export const SessionContext = createContext<Session | null>(null);
 
 export function useSession() {
   const session = useContext(SessionContext);
-  if (!session) throw new Error('useSession needs a SessionContext above it');
+  if (!session) throw new Error('No SessionContext');
   const { isLoading, user, error, returnTo, hasSignedOut } = useStore(session.state);
   const { signIn, signOut, signOutLocally } = session;
   return {
