@@ -27,7 +27,7 @@ pub async fn small_copy(app: &App, user: UserId, result: &ResultImage) -> Option
         Ok(file) => image(&file),
         Err(error) => {
             let error = with_causes(&error);
-            tracing::warn!(error, "Could not make a copy of result {}", result.id);
+            tracing::warn!(%error, "Could not make a copy of result {}", result.id);
             None
         }
     }
