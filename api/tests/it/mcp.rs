@@ -180,11 +180,12 @@ async fn equal_calls_share_a_run_and_its_price(pool: PgPool) {
 /// A PNG of noise, which compresses no better than a photo.
 fn noise(width: u32, height: u32) -> Vec<u8> {
     let mut state = 1_u32;
-    let picture = image::RgbImage::from_fn(width, height, |_, _| {
+    let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let [first, second, third, _] = (state >> 8).to_le_bytes();
-        image::Rgb([first, second, third].map(|value| 100 + value % 32))
-    });
+        100 + (state >> 27) as u8
+    };
+    let picture =
+        image::RgbImage::from_fn(width, height, |_, _| image::Rgb([next(), next(), next()]));
     let mut bytes = std::io::Cursor::new(Vec::new());
     picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
     bytes.into_inner()
