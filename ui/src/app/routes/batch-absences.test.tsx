@@ -166,6 +166,18 @@ describe('a batch that ends while another page is open', () => {
     expect(await screen.findByRole('list', { name: '3 images' })).toBeVisible();
   });
 
+  test('is no success if all its runs were canceled elsewhere', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 60 });
+    const { router } = renderApp('/remove-background', { api, signedIn: true });
+    await choose(three());
+    await start(3);
+    await waitFor(() => expect(api.jobs).toHaveLength(3));
+    await act(() => router.navigate('/pricing'));
+    for (const job of api.jobs) Object.assign(job, { state: 'cancelled' });
+    const report = await screen.findByText(/^Remove Background: 0 of 3 done · 3 canceled/);
+    expect(report.closest('.Toastify__toast')).toHaveClass('Toastify__toast--info');
+  });
+
   test('is not reported on its own page', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose(three());

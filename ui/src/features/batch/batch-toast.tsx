@@ -4,17 +4,19 @@ import { newId } from '@/lib/new-id';
 import { closeToast } from '@/lib/notify';
 import { toolName } from '@/lib/tool-names';
 import { t } from '@/lib/translate';
-import type { BatchItem } from './batch-store';
+import type { BatchItem, ItemState } from './batch-store';
 import { batchSummary } from './batch-summary';
 
 /** Shows how a batch ended whose page is not open, with a link to it. */
 export function showBatchToast({ name, pagePath }: EditingTool, items: BatchItem[], navigate: Navigate) {
-  const hasFailed = items.some(({ state }) => state.kind === 'failed' || state.kind === 'unpaid');
+  const has = (...kinds: ItemState['kind'][]) => items.some(({ state }) => kinds.includes(state.kind));
+  const kind = has('failed', 'unpaid') ? 'error' : has('done') ? 'success' : 'info';
   const id = newId();
   function follow() {
     navigate(pagePath, null);
     void closeToast(id);
   }
   const link = <ToastLink to={pagePath} text={t('Show it')} onFollow={follow} />;
-  showToast(hasFailed ? 'error' : 'success', id, `${toolName(name)}: ${batchSummary(items)}`, link);
+  const text = t('{tool}: {summary}', { tool: toolName(name), summary: batchSummary(items) });
+  showToast(kind, id, text, link);
 }
