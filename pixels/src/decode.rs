@@ -61,7 +61,9 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     let has_small_profile = header.profile_bytes <= icc::MAX_PROFILE_BYTES;
     let Planes { rgb, alpha, gray, icc, stated } = match format {
         FileFormat::Png => png_rows::read(bytes).map_err(|error| png_error(&error)),
-        FileFormat::Jpeg => jpeg::read(bytes, has_small_profile, &header),
+        FileFormat::Jpeg => {
+            jpeg::read(bytes, has_small_profile, &header).map_err(|_| unreadable("it is damaged"))
+        }
         FileFormat::WebP => {
             // The decoder would allocate what a profile claims to have.
             let has_profile = webp_chunks::extension(bytes, *b"ICCP").is_some();

@@ -9,8 +9,6 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::header::Header;
 use super::png_rows::Planes;
-use super::unreadable;
-use crate::PixelError;
 
 /// At least as many bytes as the decoder reads ahead.
 const READ_AHEAD: [u8; 8] = [0; 8];
@@ -25,41 +23,109 @@ const ENDS_EARLY: &str = "Unknown marker in bit stream";
 /// Where a scan ends too early, the decoder makes up flat colors, and the user would pay for half a picture. So it gets a
 /// reserved marker before the end marker: it skips that behind a complete scan, and fails within one. Only its
 /// strict mode fails. That refuses harmless faults, too, so a file that has those is decoded again without it.
-pub(super) fn read(bytes: &[u8], has_profile: bool, header: &Header) -> Result<Planes, PixelError> {
+pub(super) fn read(
+    bytes: &[u8],
+    has_profile: bool,
+    header: &Header,
+) -> Result<Planes, DecodeErrors> {
     if let Some(guarded) = with_guarded_end(bytes) {
         match planes(&guarded, true, has_profile, header) {
             Ok(planes) => return Ok(planes),
             Err(DecodeErrors::Format(text)) if text == ENDS_EARLY => {
-                return Err(unreadable("it is damaged"));
+                return Err(DecodeErrors::Format(text));
             }
             Err(_) => {}
         }
     }
-    planes(bytes, false, has_profile, header).map_err(|_| unreadable("it is damaged"))
+    planes(bytes, false, has_profile, header)
 }
 
-/// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found.
+/// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found. Between scans, it
+/// leaves out segments that the decoder would fail on, and repeats the restart interval, because the decoder counts on
+/// from scan to scan.
+///
+/// If a restart is due at the end of the last scan, the decoder looks for it there, so it finds one. For that reason, it
+/// does not notice if such a scan ends too early within its last interval.
 fn with_guarded_end(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (mut at, mut has_restarts) = (2, false);
+    let (mut file, mut copied, mut at) = (Vec::with_capacity(bytes.len()), 0, 2);
+    let (mut frame, mut last_scan, mut interval) = (None, None, [0; 2]);
     let end = loop {
         at += memchr(0xff, bytes.get(at..)?)?;
-        match *bytes.get(at + 1)? {
+        let marker = *bytes.get(at + 1)?;
+        match marker {
             0xff => at += 1,
-            0 => at += 2,
-            0xd0..=0xd7 => {
-                has_restarts = true;
-                at += 2;
-            }
+            0 | 0xd0..=0xd7 => at += 2,
             0xd9 => break at,
             _ => {
-                let length = bytes.get(at + 2..)?.first_chunk()?;
-                at += 2 + usize::from(u16::from_be_bytes(*length));
+                let length = u16::from_be_bytes(*bytes.get(at + 2..)?.first_chunk()?);
+                let after = at + 2 + usize::from(length);
+                let segment = bytes.get(at + 4..after)?;
+                match marker {
+                    0xc0..=0xc2 => frame = Some(Frame::read(segment)?),
+                    0xda => {
+                        if last_scan.is_some() && interval != [0; 2] {
+                            file.extend_from_slice(&bytes[copied..at]);
+                            file.extend([0xff, 0xdd, 0, 4, interval[0], interval[1]]);
+                            copied = at;
+                        }
+                        last_scan = Some(segment);
+                    }
+                    0xdd => interval = *segment.first_chunk()?,
+                    0xe3..=0xec | 0xef if last_scan.is_some() => {
+                        file.extend_from_slice(&bytes[copied..at]);
+                        copied = after;
+                    }
+                    _ => {}
+                }
+                at = after;
             }
         }
     };
-    // A scan may end where the decoder expects another restart.
-    let restart = if has_restarts { &[&READ_AHEAD[..], &RESTART].concat()[..] } else { &[] };
-    Some([&bytes[..end], restart, &READ_AHEAD, &RESERVED_AND_END].concat())
+    file.extend_from_slice(&bytes[copied..end]);
+    let interval = u64::from(u16::from_be_bytes(interval));
+    if interval != 0 && frame?.units(last_scan?)?.is_multiple_of(interval) {
+        file.extend(READ_AHEAD);
+        file.extend(RESTART);
+    }
+    file.extend(READ_AHEAD);
+    file.extend(RESERVED_AND_END);
+    Some(file)
+}
+
+/// A frame header (T.81, B.2.2).
+struct Frame<'a> {
+    height: u64,
+    width: u64,
+    /// The identifier, the sampling factors, and the quantization table of each component.
+    components: &'a [[u8; 3]],
+}
+
+impl<'a> Frame<'a> {
+    fn read(segment: &'a [u8]) -> Option<Self> {
+        let [_, h1, h0, w1, w0, _, components @ ..] = segment else { return None };
+        Some(Self {
+            height: u64::from(u16::from_be_bytes([*h1, *h0])),
+            width: u64::from(u16::from_be_bytes([*w1, *w0])),
+            components: components.as_chunks().0,
+        })
+    }
+
+    /// Returns the number of minimum coded units of a scan with this header (T.81, A.2).
+    fn units(&self, scan: &[u8]) -> Option<u64> {
+        let factors = |factors: u8| (u64::from(factors >> 4), u64::from(factors & 0xf));
+        let all = || self.components.iter().map(|component| factors(component[1]));
+        let (widest, highest) =
+            all().fold((1, 1), |most, one| (most.0.max(one.0), most.1.max(one.1)));
+        let (across, down) = match scan {
+            [1, id, ..] => {
+                let component = self.components.iter().find(|component| component[0] == *id)?;
+                factors(component[1])
+            }
+            _ => (1, 1),
+        };
+        let columns = (self.width * across).div_ceil(8 * widest);
+        Some(columns * (self.height * down).div_ceil(8 * highest))
+    }
 }
 
 fn planes(

@@ -172,6 +172,41 @@ fn a_jpeg_whose_scans_end_early_is_refused_although_it_has_an_end_marker() {
 }
 
 #[test]
+fn a_jpeg_that_ends_within_its_last_restart_interval_is_refused() {
+    let mut cut = fixture("pictures/uneven-restarts.jpg");
+    assert!(decode(&cut, &Limits::default()).is_ok());
+    let last = cut.windows(2).rposition(|pair| pair == [0xff, 0xd5]).expect("it has restarts");
+    cut.truncate(last + 20);
+    cut.extend([0xff, 0xd9]);
+    assert_eq!(refused(&cut), PixelError::Unreadable("it is damaged".into()));
+}
+
+#[test]
+fn a_jpeg_with_restarts_and_a_scan_for_each_component_is_read() {
+    let picture = decode(&fixture("pictures/separate-scans.jpg"), &Limits::default());
+    let picture = picture.expect("it is sound");
+    assert_eq!((picture.width, picture.height), (32, 16));
+    let last = picture.rgb.last_chunk::<3>().expect("it has pixels");
+    let apart = last.iter().zip([82, 182, 184]).map(|(one, other)| one.abs_diff(other));
+    assert!(apart.max() <= Some(2), "{last:?}");
+}
+
+#[test]
+fn segments_of_any_application_between_the_scans_of_a_jpeg_do_no_harm() {
+    for name in ["pictures/progressive.jpg", "pictures/separate-scans.jpg"] {
+        let whole = fixture(name);
+        let expected = decode(&whole, &Limits::default()).expect("a sound picture");
+        let last = whole.windows(2).rposition(|pair| pair == [0xff, 0xda]).expect("it has scans");
+        for (at, marker) in [(last, 0xe2), (last, 0xe4), (whole.len() - 2, 0xe4)] {
+            let segment = [0xff, marker, 0, 5, b'a', b'b', b'c'];
+            let file = [&whole[..at], &segment, &whole[at..]].concat();
+            let read = decode(&file, &Limits::default());
+            assert!(read.as_ref() == Ok(&expected), "{name}, {marker:x}: {:?}", read.err());
+        }
+    }
+}
+
+#[test]
 fn harmless_faults_of_a_jpeg_do_not_change_its_pixels() {
     let whole = fixture("photos/coffee.jpg");
     let expected = decode(&whole, &Limits::default()).expect("a sound photo");
