@@ -157,6 +157,17 @@ describe('the free tool of a visitor', () => {
     expect(screen.getByRole('main')).toHaveFocus();
   });
 
+  test('shows the place of the next picture, far above the button that asks for it', async () => {
+    const scrollTo = vi.spyOn(window, 'scrollTo');
+    renderApp('/remove-background');
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    scrollTo.mockClear();
+    await userEvent.click(await screen.findByRole('button', { name: 'Choose another image' }));
+    expect(scrollTo).toHaveBeenCalledWith(0, 0);
+  });
+
   test('disables the action when the image is too large', async () => {
     vi.mocked(readImageSize).mockResolvedValue({ x: 10, y: 6001 });
     renderApp('/remove-background');

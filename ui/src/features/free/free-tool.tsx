@@ -95,6 +95,8 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   function startOver() {
     run.reset();
     clear();
+    // On a phone, the button is far below the place of the next picture.
+    window.scrollTo(0, 0);
   }
 
   return (
