@@ -5,7 +5,8 @@ import type { EditingTool } from '@/features/catalog/tool';
 import { t } from '@/lib/translate';
 import type { useFreeRun } from './use-free-run';
 
-const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
+export const loadJobProgress = () => import('@/features/runs/job-progress');
+const JobProgress = lazyWithRetry(loadJobProgress);
 
 type FreeProgressProps = { tool: EditingTool; run: ReturnType<typeof useFreeRun> };
 

@@ -17,7 +17,7 @@ import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
-import { FreeProgress } from './free-progress';
+import { FreeProgress, loadJobProgress } from './free-progress';
 import { FreeRunPanel } from './free-run-panel';
 import type { FreeResult } from './free-runs';
 import { FreeSample } from './free-sample';
@@ -61,8 +61,8 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   }
 
   function start(file: File) {
-    // Loads during the run, so that the result does not wait for its code.
-    void loadResultView().catch(() => {});
+    // Loads during the upload, after which the connection may be lost.
+    for (const load of [loadJobProgress, loadResultView]) void load().catch(() => {});
     run.start(file);
   }
 
