@@ -17,6 +17,8 @@ const PQ: u8 = 16;
 const HLG: u8 = 18;
 /// Color primaries that are unknown or come from elsewhere.
 const UNSPECIFIED: u8 = 2;
+/// The color primaries that a profile can be made for: of sRGB, BT.2020, and Display P3.
+const KNOWN_PRIMARIES: [u8; 3] = [1, 9, 12];
 
 /// The planes of a decoded PNG, as stored (not rotated upright).
 pub(super) struct Planes {
@@ -42,7 +44,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
     decoder.set_ignore_text_chunk(true);
     let mut reader = decoder.read_info()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
-    let icc = reader.info().icc_profile.as_ref().filter(|_| code_points(reader.info()).is_none());
+    let icc = reader.info().icc_profile.as_ref().filter(|_| !overrules_profile(reader.info()));
     let icc = icc.map(|profile| profile.to_vec());
     let stated = stated_profile(reader.info());
     let (color, depth) = reader.output_color_type();
@@ -88,6 +90,11 @@ fn code_points(info: &Info<'_>) -> Option<(u8, u8)> {
     let (primaries, transfer) = (points.color_primaries, points.transfer_function);
     let is_usable = primaries != UNSPECIFIED && !matches!(transfer, PQ | HLG);
     is_usable.then_some((primaries, transfer))
+}
+
+/// Returns true if `cICP` says exactly how to show the samples.
+fn overrules_profile(info: &Info<'_>) -> bool {
+    code_points(info).is_some_and(|(primaries, _)| KNOWN_PRIMARIES.contains(&primaries))
 }
 
 /// Returns a profile for what a file states in numbers. `cICP` takes precedence over an embedded profile and over `sRGB`, and

@@ -146,7 +146,7 @@ fn a_wide_gamut_given_in_numbers_becomes_a_profile() {
 }
 
 #[test]
-fn numbers_take_precedence_over_an_embedded_profile_unless_they_are_of_high_dynamic_range() {
+fn numbers_take_precedence_over_an_embedded_profile_if_a_profile_can_be_made_of_them() {
     let embedded = profile_of(&[(b"cICP", &[12, 13, 0, 1])]).expect("Display P3");
     let with = |numbers: [u8; 4]| {
         let mut png = Vec::new();
@@ -160,7 +160,9 @@ fn numbers_take_precedence_over_an_embedded_profile_unless_they_are_of_high_dyna
     };
     assert_eq!(with([1, 13, 0, 1]), None, "sRGB needs none");
     assert_eq!(with([9, 13, 0, 1]), profile_of(&[(b"cICP", &[9, 13, 0, 1])]), "BT.2020");
-    for numbers in [[9, 16, 0, 1], [9, 18, 0, 1], [2, 2, 0, 1]] {
+    for numbers in
+        [[9, 16, 0, 1], [9, 18, 0, 1], [2, 2, 0, 1], [4, 13, 0, 1], [10, 13, 0, 1], [11, 8, 0, 1]]
+    {
         assert_eq!(with(numbers).as_ref(), Some(&embedded), "{numbers:?}");
     }
 }
