@@ -70,11 +70,11 @@ pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelE
     if let Some(max_pixels) = options.max_pixels {
         picture = arrange::shrink(picture, max_pixels)?;
     }
+    let profile = profile.as_deref();
     if let Some(color) = options.background {
-        colors::put_behind(&mut picture, color);
+        colors::put_behind(&mut picture, colors::in_profile(color, profile));
     }
     let (width, height) = picture.dimensions();
-    let profile = profile.as_deref();
     let (alpha, (bytes, content_type)) = match (options.channels, options.format) {
         (Channels::Rgba, Format::Zip) => {
             let alpha = files::alpha(&picture, Format::Png)?.0;

@@ -2,6 +2,7 @@
 
 use image::RgbaImage;
 
+use crate::icc;
 use crate::over::over;
 
 /// Red, green, blue and alpha; alpha is straight, not premultiplied.
@@ -35,6 +36,14 @@ fn parse_digits(digits: &str) -> Option<Color> {
         8 => Some([first, second, third, fourth]),
         _ => None,
     }
+}
+
+/// Converts a color, which is sRGB, to the profile of a picture.
+pub(super) fn in_profile([r, g, b, alpha]: Color, profile: Option<&[u8]>) -> Color {
+    let mut rgb = [r, g, b];
+    icc::convert(&mut rgb, None, profile.and_then(icc::of_rgb).as_deref());
+    let [r, g, b] = rgb;
+    [r, g, b, alpha]
 }
 
 /// Composites a picture over a color.
