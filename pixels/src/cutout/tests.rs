@@ -143,6 +143,16 @@ fn the_pixel_limit_is_never_exceeded() {
 }
 
 #[test]
+fn pixels_too_faint_to_see_do_not_belong_to_the_subject() {
+    for (alpha, width) in [(FAINTEST - 1, 8), (FAINTEST, 30)] {
+        let mut faint = cut();
+        faint.put_pixel(39, 19, Rgba([9, 9, 9, alpha]));
+        let options = CutoutOptions { crop: Some(NO_MARGINS), ..AS_IT_IS };
+        assert_eq!(render(&png(&faint), &options).expect("shaped").width, width);
+    }
+}
+
+#[test]
 fn a_background_shows_through_transparent_pixels() {
     let mut half = RgbaImage::from_pixel(3, 1, Rgba([100, 200, 0, 128]));
     half.put_pixel(0, 0, RED);
@@ -236,6 +246,29 @@ fn a_zip_contains_color_and_alpha() {
     assert_eq!(alpha.into_luma8().get_pixel(14, 8).0, [255]);
     let middle = colors.get_pixel(14, 8).0;
     assert!(middle[0] > 150 && middle[1] < 60, "{middle:?}");
+}
+
+#[test]
+fn a_background_looks_as_asked_for_whatever_the_profile_of_the_cutout() {
+    use image::{DynamicImage, ImageEncoder};
+    use moxcms::{ColorProfile, Layout, TransformOptions};
+    const CRIMSON: [u8; 3] = [226, 0, 26];
+    let wide = ColorProfile::new_display_p3();
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::png::PngEncoder::new(&mut bytes);
+    encoder.set_icc_profile(wide.encode().expect("it encodes")).expect("PNG takes profiles");
+    DynamicImage::ImageRgba8(cut()).write_with_encoder(encoder).expect("a PNG");
+    let [r, g, b] = CRIMSON;
+    let options = CutoutOptions { background: Some([r, g, b, 255]), ..AS_IT_IS };
+    let [r, g, b, alpha] =
+        picture(&render(&bytes.into(), &options).expect("rendered")).get_pixel(0, 0).0;
+    let (screen, settings) = (ColorProfile::new_srgb(), TransformOptions::default());
+    let transform = wide.create_transform_8bit(Layout::Rgb, &screen, Layout::Rgb, settings);
+    let mut seen = [0; 3];
+    transform.expect("it works").transform(&[r, g, b], &mut seen).expect("the lengths fit");
+    let apart = seen.iter().zip(CRIMSON).map(|(one, other)| one.abs_diff(other)).max();
+    assert!(alpha == 255 && apart <= Some(2), "{seen:?}");
+    assert_eq!(picture(&shaped(&options)).get_pixel(0, 0).0, [226, 0, 26, 255]);
 }
 
 #[test]
