@@ -24,13 +24,11 @@ pub use memory::memory_bytes;
 pub use options::{Background, Crop, Finish, MAX_PIXELS, Shadow};
 
 use crate::bounds::Bounds;
+use crate::cutout::FAINTEST;
 use crate::{Limits, Picture, PixelError, decode, encode, icc, stored};
 use backdrop::Backdrop;
 use canvas::Canvas;
 use touch_up::TouchUp;
-
-/// Every pixel that is not fully transparent belongs to the subject.
-const FAINTEST: u8 = 1;
 
 /// Renders a result from the PNG that a worker stored. If `finish` changes nothing, the PNG is returned as it is.
 /// `original` is the picture that the result was made from, for a [`Finish`] that needs it; it has the result's size.

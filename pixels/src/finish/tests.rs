@@ -112,11 +112,13 @@ fn a_crop_is_centered_and_filled_beyond_the_picture() {
 }
 
 #[test]
-fn the_faintest_pixel_belongs_to_the_subject() {
-    let mut faint = cut();
-    faint.put_pixel(39, 19, Rgba([9, 9, 9, 1]));
-    let crop = Some(Crop { margin: 0.0, aspect: None });
-    assert_eq!(render_of(&faint, &Finish { crop, ..PLAIN }).expect("made").dimensions(), (30, 14));
+fn pixels_too_faint_to_see_do_not_belong_to_the_subject() {
+    for (alpha, size) in [(FAINTEST - 1, (8, 4)), (FAINTEST, (30, 14))] {
+        let mut faint = cut();
+        faint.put_pixel(39, 19, Rgba([9, 9, 9, alpha]));
+        let crop = Some(Crop { margin: 0.0, aspect: None });
+        assert_eq!(render_of(&faint, &Finish { crop, ..PLAIN }).expect("made").dimensions(), size);
+    }
 }
 
 #[test]

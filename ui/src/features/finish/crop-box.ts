@@ -2,6 +2,9 @@ import type { Crop } from './look';
 
 export type Rectangle = { x: number; y: number; width: number; height: number };
 
+/** The least alpha of a visible pixel, as on the server. */
+const FAINTEST = 5;
+
 /** The part of the picture that a crop keeps: the subject with a margin, enlarged to the aspect around its center. */
 export function cropBox(subject: Rectangle, { margin, aspect }: Crop): Rectangle {
   const space = (Math.max(subject.width, subject.height) * margin) / 100;
@@ -21,12 +24,12 @@ export function cropBox(subject: Rectangle, { margin, aspect }: Crop): Rectangle
   };
 }
 
-/** The smallest box around all pixels that are not fully transparent; null if there are none. `data` is RGBA. */
+/** The smallest box around all visible pixels; null if there are none. `data` is RGBA. */
 export function boxOfSubject(data: Uint8ClampedArray, width: number, height: number): Rectangle | null {
   let [left, top, right, bottom] = [width, height, -1, -1];
   for (let y = 0; y < height; y += 1) {
     for (let x = 0; x < width; x += 1) {
-      if (!data[(y * width + x) * 4 + 3]) continue;
+      if ((data[(y * width + x) * 4 + 3] ?? 0) < FAINTEST) continue;
       left = Math.min(left, x);
       right = Math.max(right, x);
       top = Math.min(top, y);
