@@ -114,6 +114,66 @@ describe('the free tool of a visitor', () => {
   });
 
   test.each([
+    [
+      'The picture is lost. You have not been charged; please try another file.',
+      'The picture is lost. Please try another file.',
+    ],
+    ['The picture is lost. You have not been charged.', 'The picture is lost.'],
+  ])('says nothing of a charge: %s', async (detail, text) => {
+    renderApp('/remove-background');
+    const failure = { code: 'image_unreadable', detail };
+    server.use(
+      http.post('*/api/free/remove-bg-fr', () =>
+        HttpResponse.json(aJob({ state: 'failed', failure }), { status: 202 }),
+      ),
+    );
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText(text)).toBeVisible();
+  });
+
+  test.each([
+    [422, 'It is damaged.'],
+    [429, 'Try again in 7 minutes.'],
+  ])('says once why it failed with %i, and as a toast to those who have left', async (status, text) => {
+    const answer = held();
+    const { router, unmount } = renderApp('/remove-background');
+    server.use(
+      http.post('*/api/free/remove-bg-fr', async () => {
+        await answer.promise;
+        return HttpResponse.json({ detail: text }, { status });
+      }),
+    );
+    const start = async () => {
+      const run = await chooseAFile();
+      await waitFor(() => expect(run).toBeEnabled());
+      await userEvent.click(run);
+    };
+    await start();
+    answer.release();
+    expect(await screen.findByText(text)).toBeVisible();
+    await toastsAreShown();
+    expect(screen.getAllByText(text)).toHaveLength(1);
+    expect(screen.queryByText('Failed to remove background, try again later')).toBeNull();
+
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    const later = held();
+    server.use(
+      http.post('*/api/free/remove-bg-fr', async () => {
+        await later.promise;
+        return HttpResponse.json({ detail: text }, { status });
+      }),
+    );
+    await start();
+    await act(() => router.navigate('/pricing'));
+    await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
+    later.release();
+    expect(await screen.findByText(text)).toBeVisible();
+    unmount();
+  });
+
+  test.each([
     [409, 'Free Exists', 'Free background remove image already created'],
     [429, 'Try again in 7 minutes.', 'Try again in 7 minutes.'],
   ])('runs on another picture that was pasted after %i', async (status, detail, text) => {

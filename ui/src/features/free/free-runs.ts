@@ -80,6 +80,18 @@ export const isBusy = ({ result, error }: FreeRun) => !result && !error;
 /** Whether the visitor has had the picture's free run. */
 export const isRefusal = (error: Error | null) => isProblem(error, 409, 'Free Exists');
 
+/** Whether “try again later” would contradict what the API says: about a picture that cannot be used, or when to try again. */
+const advises = (error: Error) => isVerdict(error) || isProblem(error, 429);
+
+/** The tools whose page is open. */
+const openTools = new Set<ToolName>();
+
+/** Tells that a tool's page is open, until the returned function is called. */
+export function showFreeRuns({ name }: EditingTool) {
+  openTools.add(name);
+  return () => void openTools.delete(name);
+}
+
 onSignOut(() => {
   for (const name of Object.keys(useFreeRuns.getState())) drop(name as ToolName);
 });
@@ -113,9 +125,9 @@ async function carryOut(
     // The browser ends requests when the page is left.
     if (error.name === 'AbortError') return drop(name);
     update({ error, job: null, uploadFraction: null });
-    // “Try again later” would be wrong about a picture that cannot be used.
-    if (isVerdict(error)) notifyError(failureText(error));
-    else notifyError(t(isRefusal(error) ? texts.freeExists : texts.visitorRunFailed));
+    if (!advises(error)) notifyError(t(isRefusal(error) ? texts.freeExists : texts.visitorRunFailed));
+    // The tool's page says it itself.
+    else if (!openTools.has(name)) notifyError(failureText(error));
   }
 }
 
@@ -142,10 +154,18 @@ async function follow(jobId: string, signal: AbortSignal, update: Update): Promi
 /** Returns null for a run that another tab has canceled, and for a result that is no longer stored. */
 function resultOf(job: Job | null): FreeResult | null {
   const failure = job?.failure;
-  if (failure)
-    throw new ApiError(isAboutPicture(failure) ? 422 : 500, failure.detail, '', null, failure.code);
+  if (failure) {
+    const status = isAboutPicture(failure) ? 422 : 500;
+    throw new ApiError(status, withoutCharge(failure.detail), '', null, failure.code);
+  }
   return job?.results[0] ?? null;
 }
+
+/** Visitors pay nothing. Other languages have no such sentence; they show the text of the code. */
+const withoutCharge = (detail: string) =>
+  detail.replace(/ You have not been charged(?:\.|; (\w))/, (_, next) =>
+    next ? ` ${next.toUpperCase()}` : '',
+  );
 
 async function measure(url: string, factor: number | null): Promise<FreeResult> {
   const { x, y } = await readImageSize(url);

@@ -1,7 +1,15 @@
 import { useEffect, useEffectEvent, useState } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
 import { failureText } from '@/lib/failure-text';
-import { isBusy, isRefusal, resetFreeRun, resumeFreeRun, startFreeRun, useFreeRuns } from './free-runs';
+import {
+  isBusy,
+  isRefusal,
+  resetFreeRun,
+  resumeFreeRun,
+  showFreeRuns,
+  startFreeRun,
+  useFreeRuns,
+} from './free-runs';
 import { keptRun } from './kept-run';
 
 /** A visitor's run: uploads the file, follows the job without a token, and returns one picture. */
@@ -12,6 +20,7 @@ export function useFreeRun(tool: EditingTool) {
   const [originalUrl, setOriginalUrl] = useState<string | null>(null);
   const resume = useEffectEvent(() => resumeFreeRun(tool));
   useEffect(() => resume(), []);
+  useEffect(() => showFreeRuns(tool), [tool]);
   useEffect(() => {
     if (!file) return;
     const url = URL.createObjectURL(file);
