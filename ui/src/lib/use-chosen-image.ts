@@ -41,7 +41,7 @@ export function useChosenImage(maxDimension: number) {
     const url = URL.createObjectURL(file);
     setChosen({ file, url, size: null, problem: null, isReady: false });
     let found: Found = await checkImageFile(file, url, fileLimits(config, maxDimension));
-    if (!found.size && !found.problem) found = await serverPreview(file, maxDimension, signal);
+    if (found.isUnknown) found = await serverPreview(file, maxDimension, signal, found.problem);
     // A slow file must not overwrite a later choice.
     if (!signal.aborted) setChosen({ file, url, ...found, isReady: !found.problem });
   }
@@ -54,18 +54,30 @@ export function useChosenImage(maxDimension: number) {
   return { chosen, choose, clear };
 }
 
-type Found = Pick<ChosenImage, 'size' | 'problem'> & Partial<ChosenImage>;
+type Found = Pick<ChosenImage, 'size' | 'problem'> &
+  Partial<ChosenImage> & {
+    /** Whether this browser cannot show it. The server may, or knows better what it is. */
+    isUnknown?: boolean;
+  };
 
-/** Lets the server show and measure a file that this browser cannot show. */
-async function serverPreview(file: File, maxDimension: number, signal: AbortSignal): Promise<Found> {
+/** Lets the server show and measure a file that this browser cannot show. `problem` holds without the server's verdict. */
+async function serverPreview(
+  file: File,
+  maxDimension: number,
+  signal: AbortSignal,
+  problem: string | null,
+): Promise<Found> {
   try {
     const { body, header } = await sendForm('/api/preview', { file }, { signal });
     const size = { x: Number(header('x-width')), y: Number(header('x-height')) };
-    const problem = sizeProblem(size, maxDimension);
-    return { url: URL.createObjectURL(body), isPreview: true, size, problem };
+    return {
+      url: URL.createObjectURL(body),
+      isPreview: true,
+      size,
+      problem: sizeProblem(size, maxDimension),
+    };
   } catch (error) {
-    // Without a verdict, the file can be used without having been shown.
-    if (!isVerdict(error)) return { size: null, problem: null };
+    if (!isVerdict(error)) return { size: null, problem };
     // The server names the limit of uploads, which may not be that of the tool.
     const isTooLarge = error.code === 'image_too_large';
     return { size: null, problem: isTooLarge ? tooBigText(maxDimension) : failureText(error) };
@@ -82,18 +94,17 @@ export const fileLimits = ({ limits, features }: Config, maxDimension: number): 
   formats: features,
 });
 
-/**
- * Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. Without size and
- * problem, this browser cannot show the file, and the server may.
- */
+/** Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. */
 export async function checkImageFile(
   file: File,
   url: string,
   { maxDimension, maxBytes, formats }: FileLimits,
-): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
+): Promise<Found> {
+  const tooLarge = tooLargeText(file, maxBytes);
   const unreadable = {
     size: null,
-    problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
+    problem: t('We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.'),
+    isUnknown: !tooLarge,
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
   const missing = missingFormat(file, formats);
@@ -106,7 +117,7 @@ export async function checkImageFile(
     });
     const problem = size && sizeProblem(size, maxDimension);
     if (problem) return { size, problem };
-    return { size, problem: tooLargeText(file, maxBytes) };
+    return { size, problem: tooLarge, isUnknown: !size && !tooLarge };
   } catch {
     return unreadable;
   }

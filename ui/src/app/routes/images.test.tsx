@@ -39,14 +39,33 @@ describe('my images', () => {
     );
   });
 
-  test.each(['image/gif', 'image/tiff', 'image/bmp'])('refuses %s before it is sent', async (type) => {
+  test.each([
+    ['another format', 'photo.gif', 'image/gif'],
+    ['a document that looks like a picture', 'photo.png', 'image/png'],
+  ])('lets the server say what is wrong with %s', async (_, name, type) => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no picture'));
     renderApp('/images', { signedIn: true });
-    await choose(aFile('photo', type));
-    expect(
-      await screen.findByText('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
-    ).toBeVisible();
+    const detail = 'This is something else.';
+    server.use(http.post('*/api/preview', () => HttpResponse.json({ detail }, { status: 415 })));
+    await choose(aFile(name, type));
+    expect(await screen.findByText(detail)).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
   });
+
+  test.each(['image/gif', 'image/tiff', 'image/bmp'])(
+    'refuses %s without the server’s verdict',
+    async (type) => {
+      renderApp('/images', { signedIn: true });
+      server.use(http.post('*/api/preview', () => HttpResponse.error()));
+      await choose(aFile('photo', type));
+      expect(
+        await screen.findByText(
+          'We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.',
+        ),
+      ).toBeVisible();
+      expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+    },
+  );
 
   test.each([
     ['photo.CR3', '', 'This is a RAW photo. Export it as JPEG or PNG and upload that.'],
