@@ -18,6 +18,26 @@ vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
 beforeEach(resetBatches);
 
+const item = (change: Partial<Batch['items'][number]>): Batch['items'][number] => ({
+  id: 'a',
+  name: 'one.png',
+  bytes: 5,
+  file: aFile('one.png'),
+  previewUrl: 'blob:one',
+  size: { x: 800, y: 600 },
+  key: 'key-a',
+  image: { id: 'image-1' },
+  jobId: null,
+  state: { kind: 'waiting' },
+  ...change,
+});
+const aBatch = (items: Batch['items'], owner = 'user-1'): Batch => ({
+  owner,
+  action: removeBackground.paid[0] ?? removeBackground.free,
+  hasStarted: true,
+  items,
+});
+
 describe('a sign-out during a batch', () => {
   test('clears the batch and stops sending', async () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
@@ -178,6 +198,31 @@ describe('a batch that ends while another page is open', () => {
     expect(report.closest('.Toastify__toast')).toHaveClass('Toastify__toast--info');
   });
 
+  test('is reported even if that page was loaded again', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 60, images: [anImage()] });
+    const job = api.runJob({ idempotencyKey: 'batch-a' });
+    useBatches.setState({ 'remove-background': aBatch([item({ jobId: job.id, key: 'batch-a' })]) });
+    reloadBatches();
+    const { router } = renderApp('/pricing', { api, signedIn: true });
+    const report = await screen.findByText(/^Remove Background: 1 of 1 done/);
+    await userEvent.click(within(report).getByRole('link', { name: 'Show it' }));
+    expect(router.state.location.pathname).toBe('/remove-background');
+    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+  });
+
+  test('is not reported again after a reload', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
+    const done = item({ jobId: 'job-1', state: { kind: 'done', result: aResult() } });
+    useBatches.setState({ 'remove-background': aBatch([done]) });
+    reloadBatches();
+    renderApp('/pricing', { api, signedIn: true });
+    await screen.findByRole('link', { name: 'credits 20' });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await toastsAreShown();
+    expect(screen.queryByText(/^Remove Background: /)).toBeNull();
+  });
+
   test('is not reported on its own page', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose(three());
@@ -189,26 +234,6 @@ describe('a batch that ends while another page is open', () => {
 });
 
 describe('a batch that people come back to', () => {
-  const item = (change: Partial<Batch['items'][number]>): Batch['items'][number] => ({
-    id: 'a',
-    name: 'one.png',
-    bytes: 5,
-    file: aFile('one.png'),
-    previewUrl: 'blob:one',
-    size: { x: 800, y: 600 },
-    key: 'key-a',
-    image: { id: 'image-1' },
-    jobId: null,
-    state: { kind: 'waiting' },
-    ...change,
-  });
-  const aBatch = (items: Batch['items'], owner = 'user-1'): Batch => ({
-    owner,
-    action: removeBackground.paid[0] ?? removeBackground.free,
-    hasStarted: true,
-    items,
-  });
-
   test('restores the items that the server knows, and follows their runs', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobs = [aJob({ state: 'done', results: [aResult()] })];

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'react';
 import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
 import { UploadsNotice } from '@/features/images/uploads-notice';
-import { FollowRuns } from '@/features/runs/follow-runs';
 import { useLanguage } from '@/lib/language';
 import { t } from '@/lib/translate';
 import { Consent } from './consent';
 import { useDropGuard } from './drop-guard';
+import { FollowRuns } from './follow-runs';
 import { Footer } from './footer';
 import { OfflineNotice } from './offline-notice';
 import { TopBar } from './top-bar';

@@ -4,6 +4,7 @@ import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
+import type { Navigate } from '@/features/runs/run-toast';
 import { classNames } from '@/lib/class-names';
 import { useConfig, useTool } from '@/lib/env';
 import { pictureTypes } from '@/lib/picture-kind';
@@ -43,11 +44,12 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const accepted = items.filter(({ state }) => state.kind !== 'rejected').length;
 
   // Resumes a batch that was restored after a reload.
-  const resume = useEffectEvent(() => hasStarted && void runner.resume());
+  const resume = useEffectEvent((open: Navigate) => hasStarted && void runner.resume(open));
   useEffect(() => {
-    resume();
+    const open: Navigate = (to, state) => void navigate(to, { state });
+    resume(open);
     heading.current?.focus({ preventScroll: true });
-    return runner.attend((to, state) => void navigate(to, { state }));
+    return runner.attend(open);
   }, [runner, navigate]);
 
   function start() {
@@ -160,3 +162,5 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     </div>
   );
 }
+
+export { resumeBatches } from './resume-batches';

@@ -56,7 +56,8 @@ export function batchRunner(tool: EditingTool, queryClient: QueryClient): BatchR
 class BatchRunner {
   private senders = 0;
   private isOpen = false;
-  /** Opens another page; set once the batch has been shown. */
+  private hasResumed = false;
+  /** Opens another page; set once the batch has been shown or resumed. */
   private navigate: Navigate | null = null;
   private stopping = new AbortController();
   private readonly follower: ReturnType<typeof followerOf>;
@@ -84,7 +85,10 @@ class BatchRunner {
   };
 
   /** Continues after a reload: the jobs may have changed or ended in the meantime. */
-  resume = async () => {
+  resume = async (navigate: Navigate) => {
+    if (this.hasResumed) return;
+    this.hasResumed = true;
+    this.navigate = navigate;
     this.work();
     // One after another, so that a large batch leaves connections to the rest of the page.
     for (const { id } of this.items()) {

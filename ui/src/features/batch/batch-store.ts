@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import type { ToolAction } from '@/features/catalog/tool';
+import { STORED_BATCHES } from '@/features/runs/run-follower';
 import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
 import { onSignOut } from '@/lib/sign-out-cleanup';
@@ -13,6 +14,8 @@ export type Batch = {
   /** Null until the user chooses one or starts the batch: until then, the default for its files counts. */
   action: ToolAction | null;
   hasStarted: boolean;
+  /** Whether it had ended before a reload. */
+  hadEnded?: boolean;
   items: BatchItem[];
 };
 
@@ -55,8 +58,6 @@ export type ItemState =
   | { kind: 'unpaid' };
 
 type BatchStore = Partial<Record<ToolName, Batch>>;
-
-export const STORAGE_KEY = 'retouch-batches';
 
 /** Outside the component tree, so that a batch continues while another page is open. */
 export const useBatches = create<BatchStore>(restoreBatches);
@@ -116,10 +117,11 @@ onSignOut(() => {
 /** Reads what survives a reload: `keep-batches.ts` has written it. */
 export function restoreBatches(): BatchStore {
   try {
-    const stored: BatchStore = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}');
+    const stored: BatchStore = JSON.parse(sessionStorage.getItem(STORED_BATCHES) ?? '{}');
     const sent = Object.entries(stored).flatMap(([tool, batch]) => {
-      const items = batch?.hasStarted ? batch.items.filter(isKept).map(restoreItem) : [];
-      return items.length > 0 ? [[tool, { ...batch, items }]] : [];
+      const kept = batch?.hasStarted ? batch.items.filter(isKept) : [];
+      const restored = { ...batch, items: kept.map(restoreItem), hadEnded: kept.every(isFinished) };
+      return kept.length > 0 ? [[tool, restored]] : [];
     });
     return Object.fromEntries(sent);
   } catch {

@@ -1,5 +1,6 @@
+import { STORED_BATCHES } from '@/features/runs/run-follower';
 import type { Image } from '@/lib/api-types';
-import { STORAGE_KEY, useBatches } from './batch-store';
+import { useBatches } from './batch-store';
 
 // Items that the server knows survive a reload of the tab; of unsent files, at most the names do. Writes are delayed,
 // because each of them serializes the whole batch, and flushed when the user leaves the page. A page that shows no batch
@@ -22,8 +23,8 @@ function write() {
   writing = undefined;
   try {
     const stored = JSON.stringify(useBatches.getState(), storedValue);
-    if (stored === '{}') sessionStorage.removeItem(STORAGE_KEY);
-    else sessionStorage.setItem(STORAGE_KEY, stored);
+    if (stored === '{}') sessionStorage.removeItem(STORED_BATCHES);
+    else sessionStorage.setItem(STORED_BATCHES, stored);
   } catch {
     // Storage is full or blocked: the batch lasts as long as the page.
   }

@@ -8,7 +8,8 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 import { toastsAreShown } from '@/testing/toasts';
-import { BATCH_KEY, followerOf } from './run-follower';
+import { followerOf } from './run-follower';
+import { BATCH_KEY } from './run-toast';
 
 const POLL_MS = 3_000;
 
@@ -231,7 +232,7 @@ describe('the indicator of active jobs', () => {
     await waitFor(noIndicator);
     leader.close();
     await toastsAreShown();
-    expect(screen.queryByText(/is ready/)).toBeNull();
+    expect(screen.queryByText(/4X is ready/)).toBeNull();
   });
 
   test.each([

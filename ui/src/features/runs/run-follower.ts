@@ -34,8 +34,8 @@ type Watcher = {
   isShown: (job: Job) => boolean;
 };
 
-/** The start of the idempotency keys of a batch: only the tab with the batch reports how its runs end. */
-export const BATCH_KEY = 'batch-';
+/** Where a tab keeps its batches for a reload. */
+export const STORED_BATCHES = 'retouch-batches';
 
 const followers = new WeakMap<QueryClient, RunFollower>();
 
@@ -237,9 +237,7 @@ class RunFollower {
   }
 
   private isToReport(job: Job): boolean {
-    const isLeading = this.leading?.aborted === false;
-    const isOfBatch = job.idempotencyKey?.startsWith(BATCH_KEY);
-    return isLeading && !isOfBatch && ![...this.watchers].some(({ isShown }) => isShown(job));
+    return this.leading?.aborted === false && ![...this.watchers].some(({ isShown }) => isShown(job));
   }
 
   private tell(job: Job) {

@@ -7,8 +7,12 @@ import { jobTitle } from './job-text';
 
 export type Navigate = (to: string, state: unknown) => void;
 
+/** The start of the idempotency keys of a batch: only the tab with the batch reports how its runs end. */
+export const BATCH_KEY = 'batch-';
+
 /** Shows the outcome of a run whose page is not open, with a link to it. */
 export function showRunToast(job: Job, navigate: Navigate) {
+  if (job.idempotencyKey?.startsWith(BATCH_KEY)) return;
   const title = jobTitle(job);
   const to = jobPage(job);
   if (job.state === 'done') {
