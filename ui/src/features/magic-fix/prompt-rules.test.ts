@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { startLanguage, switchLanguage } from '@/lib/language';
 import { possibilities, promptProblem, suggestions } from './prompt-rules';
 
 describe('a prompt', () => {
@@ -38,6 +39,20 @@ describe('what Magic Fix can do here', () => {
 
   test('suggests one prompt per mode of a full model', () => {
     expect(suggestions({ modes: ['edit', 'add'], vocabulary: null, demo: false })).toEqual([
+      'Make it blue',
+      'Add a flower',
+    ]);
+  });
+
+  test('suggests in the user’s language what no model reads', async () => {
+    onTestFinished(() => switchLanguage('en'));
+    vi.spyOn(navigator, 'languages', 'get').mockReturnValue(['de']);
+    await startLanguage();
+    const all = ['remove', 'restore', 'enhance', 'edit', 'add'] as const;
+    expect(suggestions({ modes: [...all], vocabulary: null, demo: false })).toEqual([
+      'Das entfernen',
+      'Wiederherstellen',
+      'Details verbessern',
       'Make it blue',
       'Add a flower',
     ]);

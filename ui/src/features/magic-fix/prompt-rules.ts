@@ -23,14 +23,19 @@ export function promptProblem(prompt: string, maxLetters: number): string | null
   return letters > maxLetters ? promptTexts.tooLong(maxLetters) : null;
 }
 
-/** What models and the API understand, so English in every language. */
-const examples: Record<Mode, string> = {
-  remove: 'Remove this',
-  restore: 'Restore',
-  enhance: 'Enhance details',
-  edit: 'Make it blue',
-  add: 'Add a flower',
+/** The API reads these in every language, and no model reads them. */
+const commands = {
+  remove: msg('Remove this'),
+  restore: msg('Restore'),
+  enhance: msg('Enhance details'),
 };
+
+/** What models read, so English in every language. */
+const descriptions = { edit: 'Make it blue', add: 'Add a flower' };
+
+const isDescribed = (mode: Mode): mode is keyof typeof descriptions => mode in descriptions;
+
+const exampleOf = (mode: Mode) => (isDescribed(mode) ? descriptions[mode] : t(commands[mode]));
 
 /** Prompts for a demo model with a small vocabulary. */
 const demoExamples = [
@@ -49,8 +54,8 @@ export function suggestions({ modes, vocabulary, demo }: Offer): string[] {
   const understood = demoExamples.filter((example) =>
     example.split(' ').every((word) => words.includes(word)),
   );
-  const real = modes.filter((mode) => !demo || (mode !== 'edit' && mode !== 'add'));
-  return [...real.map((mode) => examples[mode]), ...(demo ? understood.slice(0, MAX_DEMO_EXAMPLES) : [])];
+  const real = modes.filter((mode) => !demo || !isDescribed(mode));
+  return [...real.map(exampleOf), ...(demo ? understood.slice(0, MAX_DEMO_EXAMPLES) : [])];
 }
 
 const abilities: Record<Mode, Message> = {
