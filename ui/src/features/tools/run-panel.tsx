@@ -134,7 +134,7 @@ function Action({ note, children }: { note: string; children: ReactNode }) {
   return (
     <li className="grid content-start gap-1.5 last:odd:col-span-full">
       {children}
-      <p className="text-center text-xs text-soft">{note}</p>
+      <p className="text-center text-xs text-balance text-soft">{note}</p>
     </li>
   );
 }
