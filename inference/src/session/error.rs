@@ -55,7 +55,7 @@ const DEVICE_LOST: [&str; 14] = [
 ];
 
 /// Messages of the libraries below ONNX Runtime for a failed allocation.
-const OUT_OF_MEMORY: [&str; 9] = [
+const OUT_OF_MEMORY: [&str; 10] = [
     "failed to allocate memory",
     "available memory of",
     "out of memory",
@@ -63,7 +63,27 @@ const OUT_OF_MEMORY: [&str; 9] = [
     "cublas_status_alloc_failed",
     "cudnn_status_alloc_failed",
     "cufft_alloc_failed",
+    // How cuBLAS and cuDNN say that there was none left for their handles.
+    "status_not_initialized",
     // cuDNN 9 adds where: DEVICE_ALLOCATION_FAILED, INTERNAL_ERROR_HOST_ALLOCATION_FAILED.
     "allocation_failed",
     "bad_alloc",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_too_full_for_a_library_is_out_of_memory_and_not_lost() {
+        let classified = |message: &str| SessionError::from_message(message.to_owned());
+        for message in [
+            "CUBLAS failure 1: CUBLAS_STATUS_NOT_INITIALIZED ; GPU=0 ; expr=cublasCreate(&cublas_handle_);",
+            "CUDNN failure 1001: CUDNN_STATUS_NOT_INITIALIZED ; GPU=0 ; expr=cudnnCreate(&cudnn_handle_);",
+        ] {
+            assert!(matches!(classified(message), SessionError::OutOfMemory(_)), "{message}");
+        }
+        let failed = "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0";
+        assert!(matches!(classified(failed), SessionError::Failed(_)));
+    }
+}
