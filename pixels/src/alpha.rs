@@ -2,6 +2,7 @@
 
 mod enlarge;
 mod inside;
+mod traces;
 
 use std::ops::Range;
 
@@ -13,6 +14,7 @@ use crate::framing::Frame;
 use crate::{Picture, PixelError};
 use enlarge::{Side, enlarge};
 use inside::make_opaque;
+use traces::clear_traces;
 
 /// A map whose largest and smallest value differ by less is flat: the model found nothing.
 const FLAT: f32 = 1e-6;
@@ -65,6 +67,7 @@ pub fn to_alpha(
     let (window, mut values) = read(map, reading, frame)?;
     let columns = window.x.len();
     if inside == Inside::Opaque {
+        clear_traces(&mut values, columns);
         make_opaque(&mut values, columns);
     }
     let mut alpha = window.enlarge(&values, (picture.width, picture.height));
