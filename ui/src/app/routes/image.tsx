@@ -1,4 +1,4 @@
-import { Suspense } from 'react';
+import { Suspense, useId } from 'react';
 import { Link, useParams } from 'react-router';
 import { Icon, type IconName } from '@/components/icon';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
@@ -86,17 +86,24 @@ export default function ImageRoute() {
 type ToolLinkProps = { to: string; icon: IconName; name: string; text: string };
 
 function ToolLink({ to, icon, name, text }: ToolLinkProps) {
+  const id = useId();
   return (
     <Link
       to={to}
+      aria-labelledby={`${id}-name`}
+      aria-describedby={`${id}-text`}
       className="flex items-center gap-4 rounded-md border border-control bg-surface p-4 transition-colors hover:bg-sunken"
     >
       <span className="grid size-10 shrink-0 place-items-center rounded-full bg-accent-wash text-accent">
         <Icon name={icon} />
       </span>
       <span className="min-w-0">
-        <span className="block font-semibold">{name}</span>{' '}
-        <span className="block text-sm text-soft">{text}</span>
+        <span id={`${id}-name`} className="block font-semibold">
+          {name}
+        </span>
+        <span id={`${id}-text`} className="block text-sm text-soft">
+          {text}
+        </span>
       </span>
     </Link>
   );
