@@ -252,7 +252,7 @@ async fn a_job_that_panics_fails_at_once_and_the_worker_lives(pool: PgPool) {
         .await
         .unwrap();
     let mut worker =
-        services.worker().set("RETOUCH_FAULT_PANIC_AT_WIDTH", &width.to_string()).start();
+        services.worker().set("RETOUCH_FAULT_PANIC_AT_WIDTH", width.to_string()).start();
     services.until(JobState::Failed, 1, TIMEOUT).await;
     let failed = jobs::get(&services.pool, job).await.unwrap().unwrap();
     assert_eq!((failed.attempt, failed.failure.unwrap().code.as_str()), (1, "internal_error"));
