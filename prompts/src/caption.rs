@@ -6,7 +6,7 @@ use super::text::{CLAUSE_ENDS, leading, words_of};
 /// Words before a thing that is in the picture already.
 const DEFINITE: [&str; 12] =
     ["the", "this", "that", "these", "those", "his", "her", "its", "their", "my", "your", "our"];
-/// What a request to keep something does not do to it.
+/// Verbs after which "not" keeps something as it is.
 const NOT_DONE: [&str; 11] = [
     "change", "touch", "alter", "modify", "move", "remove", "replace", "edit", "add", "affect",
     "paint",
@@ -60,7 +60,7 @@ pub(super) fn caption_of(text: &str) -> String {
     // "Add a hat and remove the glasses" and "add a hat, but keep the glasses" paint only a hat.
     let starts: Vec<_> = requests.filter(|at| at.start > from).collect();
     let ends = starts.iter().skip(1).map(|next| next.start).chain([lower.len()]);
-    // A request that consists of courtesies ("thanks") has no words, and its introduction may go on into the next.
+    // A request that consists of courtesies ("thanks") has no words, and its introduction may extend into the next.
     let paints_nothing = |request: &[String]| is_english_removal(request) || keeps(request);
     let other = starts
         .iter()

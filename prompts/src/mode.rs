@@ -9,7 +9,7 @@ pub(super) enum Act {
     Restore,
     Enhance,
     Add,
-    /// Gives what is there another color, or turns it into another thing.
+    /// Gives an existing thing another color, or turns it into another thing.
     Paint,
     /// Anything else that changes the picture.
     Change,

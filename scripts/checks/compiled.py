@@ -36,7 +36,7 @@ REPLACED = (".rlib", ".rmeta")
 
 def restore():
     """Copies what was kept into a clone that has not compiled anything yet. Returns the state of all sources, for `keep`."""
-    # What an earlier run in this clone has compiled is older than any time that could be recorded for it now.
+    # An earlier run in this clone compiled artifacts that are older than any time that could be recorded for them now.
     if not folder() or TARGET.exists():
         return None
     sources = {name: [digest, time.time()] for name, digest in digests().items()}

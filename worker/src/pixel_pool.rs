@@ -14,7 +14,7 @@ tokio::task_local! {
     static MEMORY: Arc<Option<OwnedSemaphorePermit>>;
 }
 
-/// Runs a job, and returns its memory when the job and its pixel work have ended: work that has started goes on when the
+/// Runs a job, and returns its memory when the job and its pixel work have ended: work that has started continues when the
 /// job is dropped.
 pub async fn with_memory<T>(
     memory: Option<OwnedSemaphorePermit>,

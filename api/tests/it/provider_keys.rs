@@ -100,7 +100,7 @@ async fn keys_stay_valid_when_a_refresh_fails(pool: PgPool) {
             app.issuer.request_count() > before,
             "{behavior:?}: no request reached the provider"
         );
-        // It may be new, and a page that is told so would end the session.
+        // It may be new, and with a 401, the page would end the session.
         app.get("/api/user/get").by(&unknown).send().await.is_problem(503, UNAVAILABLE);
     }
     assert_eq!(evil.request_count(), 0, "redirects must not be followed");

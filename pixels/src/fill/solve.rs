@@ -201,7 +201,7 @@ fn touched(level: &Level, hole: &[u32]) -> Vec<u32> {
 }
 
 /// Computes the colors at full size from the finest level that was searched. Places the seams of a large hole at a smaller
-/// size, to save time and memory; its pixels are copied at full size all the same.
+/// size, to save time and memory; its pixels are still copied at full size.
 fn finish(
     scene: &Scene,
     solved: &Solved,

@@ -14,7 +14,7 @@ const TORN: [&str; 12] = [
     "holes",
 ];
 
-/// What an enhancement or a restoration may come with, without a new thing: "(enhance it) with AI", "with vivid colors".
+/// Means and qualities after "with" that are not new things: "(enhance it) with AI", "with vivid colors".
 const NO_THINGS: [&str; 36] = [
     "ai",
     "intelligence",
@@ -57,7 +57,7 @@ const NO_THINGS: [&str; 36] = [
 /// Enhancements that may bring a new thing.
 const IMPROVE: [&str; 4] = ["enhance", "improve", "refine", "upgrade"];
 
-/// What is decorated more often than described by a thing: "(enhance the) sky with stars", but not "dog with blue eyes".
+/// Places, to which "with" adds a thing more often than it describes them: "(enhance the) sky with stars", but not "dog with blue eyes".
 const PLACES: [&str; 26] = [
     "sky",
     "background",

@@ -14,7 +14,7 @@ const PREPOSITIONS: [&str; 31] = [
     "vom", "auf", "para", "pour",
 ];
 
-/// What may follow the whole picture: "(clean up this photo) of my dog", but not "of the tourists", of which people clean it.
+/// Words that may follow the whole picture: "(clean up this photo) of my dog", but not "of the tourists", of which people clean it.
 const AFTER_WHOLE: [&str; 11] =
     ["for", "so", "of a", "of an", "of me", "of my", "of us", "of our", "of her", "of his", "para"];
 

@@ -23,7 +23,7 @@ pub struct Words {
     pub restore: List,
     /// Verbs of an enhancement.
     pub enhance: List,
-    /// Verbs that give what is there another color or clothes.
+    /// Verbs that give existing things another color or clothes.
     pub paint: List,
     /// Verbs that clean: an enhancement of the whole picture.
     pub clean: List,

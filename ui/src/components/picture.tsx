@@ -6,7 +6,7 @@ import { Icon } from './icon';
 type PictureProps = ComponentProps<'img'> & {
   /** A sentence has no room in a thumbnail. */
   isThumbnail?: boolean;
-  /** Called with true after each attempt to load it that failed, and with false once it is there. */
+  /** Called with true after each attempt to load it that failed, and with false once it has loaded. */
   onFailed?: ((hasFailed: boolean) => void) | undefined;
 };
 

@@ -93,7 +93,7 @@ test('a run whose answer is lost has the same key after a reload', async () => {
   page.unmount();
 
   server.use(...api.handlers());
-  // What loads from here on is another page: a test that follows would have parts of both.
+  // From here on, another page loads; the next test would otherwise have parts of both.
   vi.resetModules();
   const reloaded = await import('@/testing/render-app');
   reloaded.renderApp(path, { api, signedIn: true });

@@ -1,7 +1,7 @@
 import { plural, t } from '@/lib/translate';
 import type { BatchItem } from './batch-store';
 
-/** How many of the files are done, and what became of the others. */
+/** How many of the files are done, failed, and canceled. */
 export function batchSummary(items: BatchItem[]): string {
   const count = (kind: BatchItem['state']['kind']) => items.filter(({ state }) => state.kind === kind).length;
   const total = items.length - count('rejected');

@@ -16,7 +16,7 @@ export function countLikeFree(
     .length;
 }
 
-/** The action that is chosen at first. A paid run that is no better than the free one for any file must not be it. */
+/** The default action: never a paid run that is no better than the free one for every file. */
 export function defaultAction(
   { paid, free }: EditingTool,
   offer: ToolOffer | undefined,

@@ -98,7 +98,7 @@ onSignOut(() => {
 
 type Update = (change: Partial<FreeRun>) => void;
 
-/** Records what `run` obtains: a result, or null if the page may start anew without a word. */
+/** Records what `run` obtains: a result, or null if the page may silently start over. */
 async function carryOut(
   { name, texts }: EditingTool,
   file: File | null,
@@ -141,7 +141,7 @@ function forget(name: ToolName) {
   void forgetOriginal(name);
 }
 
-/** Returns the job's final state; null if nobody waits for it any more. */
+/** Returns the job's final state; null once nobody waits for it. */
 async function follow(jobId: string, signal: AbortSignal, update: Update): Promise<Job | null> {
   let last: Job | null = null;
   await followJob(jobId, signal, (job) => {

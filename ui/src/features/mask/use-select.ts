@@ -41,7 +41,7 @@ export function useSelect(image: EditedPicture, control: ViewControl, mark: (are
 
   /** Marks what is selected in the order of the clicks; null is a selection that failed. */
   function settle(own: Selection, spans: number[] | null) {
-    // It may have been given up, or a later one that contains it was faster.
+    // It may be canceled, or a later one that contains it was faster.
     if (!pending().includes(own)) return;
     if (spans) giveUp(pending().filter(({ clicks }) => own.contains.includes(clicks)));
     const waiting = pending().map((one) => (one === own ? { ...own, spans } : one));

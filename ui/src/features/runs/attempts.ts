@@ -6,7 +6,7 @@ export type RunProblem =
   | { kind: 'not-enough-credits' }
   | { kind: 'refused'; detail: string; toastId: string };
 
-/** A request that starts a run, until the API has said what became of it. */
+/** A request that starts a run, until the API reports its outcome. */
 export type Attempt<Request = unknown> = {
   request: Request;
   /** The same for equal requests, also after a reload. */

@@ -51,7 +51,7 @@ type RunOptions<Request> = {
   onRefused: (refusal: Refusal, request: Request | null) => boolean;
 };
 
-/** What becomes of attempts. */
+/** Handles the outcomes of attempts. */
 type Page = {
   isOwn(attempt: Attempt): boolean;
   onAnswer(attempt: Attempt, answer: Job | Result[]): void;
