@@ -120,7 +120,7 @@ class ChainTest(unittest.TestCase):
         self.succeed(self.models_script("fetch", NAME, "--accept-licence"))
         self.environment["RETOUCH_CARGO_PROFILE"] = "a-profile-that-was-never-built"
         output = self.succeed(self.models_script("bind", NAME, "add"))
-        self.assertIn("is not built, so only the checksums", output)
+        self.assertIn("No worker is built here, so only the checksums", output)
         shutil.rmtree(self.models / NAME / "unet")
         code, output = self.models_script("bind", NAME, "edit")
         self.assertEqual(code, 1)
