@@ -85,6 +85,12 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/features\/runs\/(job-row|active-jobs-list|job-text|waits)/,
             },
+            // What the pages with a list of images share.
+            {
+              name: 'image-list',
+              priority: 2,
+              test: /src\/features\/(images\/(get-images|image-filter)|runs\/progress-badge)\./,
+            },
             // What several parts of the account page show.
             {
               name: 'account-parts',
