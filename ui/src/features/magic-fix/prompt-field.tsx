@@ -48,6 +48,8 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit, children
         {/* One row in the bar, which must not grow over the picture. */}
         <ul
           aria-label={t('Suggestions')}
+          // Otherwise, Firefox stops at what scrolls, besides the buttons in it.
+          tabIndex={-1}
           className="flex flex-wrap gap-x-2 gap-y-1.5 bar:-m-1 bar:flex-nowrap bar:overflow-x-auto bar:p-1 bar:[scrollbar-width:none]"
         >
           {suggestions(magicFix).map((suggestion) => (
