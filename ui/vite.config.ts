@@ -91,6 +91,12 @@ export default defineConfig(({ mode, command }) => ({
               priority: 2,
               test: /src\/features\/(images\/(get-images|image-filter)|runs\/progress-badge)\./,
             },
+            // What the pages of a tool with one image share.
+            {
+              name: 'tool-page',
+              priority: 2,
+              test: /src\/(app\/routes\/tool-page|features\/(catalog\/cost-note|runs\/(run-request|run-problem-notice|attempts|check-preconditions|use-run)|results\/(made-from-link|finished-picture|next-\w+|image-from-result|use-as-image|result-(strip|toolbar|gallery|facts|preview)|last-look|use-new-marks|results-\w+|use-selected-result|new-badge|download-control|panel-button|source-note))\.)/,
+            },
             // What several parts of the account page show.
             {
               name: 'account-parts',

@@ -19,7 +19,7 @@ type NextStepsProps = {
 };
 
 /** Opens a result in any tool that can edit it. */
-export default function NextSteps({ tool: from, result, isEdited, onContinue }: NextStepsProps) {
+export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStepsProps) {
   const id = useId();
   const { open, opening } = useAsImage(result.imageId);
   const steps = nextTools(useConfig(), from, result).filter(({ tool }) => !(isEdited && tool === from));

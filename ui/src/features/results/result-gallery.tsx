@@ -8,12 +8,12 @@ import { useFinish } from '@/features/finish/use-finish';
 import type { Image, Result, ResultItem } from '@/lib/api-types';
 import { t } from '@/lib/translate';
 import { finishedPictureOf, touchUpOf } from './finished-picture';
+import { NextSteps } from './next-steps';
 import { ResultPreview, type View } from './result-preview';
 import { ResultStrip } from './result-strip';
 import { ResultToolbar } from './result-toolbar';
 
 const LeaveGuard = lazyWithRetry(() => import('@/features/finish/leave-guard'), null);
-const NextSteps = lazyWithRetry(() => import('./next-steps'), null);
 
 type ResultGalleryProps = {
   results: ResultItem[];
@@ -101,16 +101,14 @@ export function ResultGallery(props: ResultGalleryProps) {
           onDelete(selected.imageId);
         }}
       />
-      <Suspense>
-        <NextSteps
-          // Another result is not being opened.
-          key={selected.imageId}
-          tool={tool}
-          result={selected}
-          isEdited={selected.imageId === props.editedId}
-          onContinue={props.onContinue}
-        />
-      </Suspense>
+      <NextSteps
+        // Another result is not being opened.
+        key={selected.imageId}
+        tool={tool}
+        result={selected}
+        isEdited={selected.imageId === props.editedId}
+        onContinue={props.onContinue}
+      />
     </div>
   );
 }
