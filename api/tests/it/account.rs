@@ -332,12 +332,7 @@ async fn a_silent_redis_delays_the_deletion_of_an_account_only_once(pool: PgPool
 async fn a_grant_whose_answer_was_lost_can_be_repeated(pool: PgPool) {
     let app = TestApp::start(pool).await;
     app.balance("ada").await;
-    // The connection breaks while the server commits.
-    let hang_up = "create function hang_up() returns trigger language plpgsql as
-             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
-         create constraint trigger hangs_up after insert on ledger deferrable initially deferred
-             for each row execute function hang_up()";
-    sqlx::raw_sql(hang_up).execute(&app.pool).await.unwrap();
+    app.hang_up_at_commits_of("ledger").await;
     let grant = ["grant", "ada", "30", "--note", "an outage"];
     let lost = admin(&app, &grant).await.unwrap_err().to_string();
     sqlx::raw_sql("drop trigger hangs_up on ledger").execute(&app.pool).await.unwrap();

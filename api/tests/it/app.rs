@@ -148,6 +148,17 @@ impl TestApp {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
+    /// Breaks the connection of every transaction that inserted into `table`, while the server commits it.
+    pub async fn hang_up_at_commits_of(&self, table: &str) {
+        let statements = format!(
+            "create function hang_up() returns trigger language plpgsql as
+                 'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+             create constraint trigger hangs_up after insert on {table} deferrable initially deferred
+                 for each row execute function hang_up()"
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(&self.pool).await.unwrap();
+    }
+
     /// Returns the balance of `name` and the held part of it.
     pub async fn balance(&self, name: &str) -> (i64, i64) {
         let user = self.get("/api/user/get").by(&self.token(name)).send().await.json();

@@ -209,15 +209,7 @@ async fn a_submission_whose_outcome_is_unknown_does_not_ask_for_a_repeat(pool: P
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     let run = || app.post(&path).by(&ada).header("idempotency-key", "click").asynchronously();
-    // The connection breaks while the server commits.
-    sql(
-        &app.pool,
-        "create function hang_up() returns trigger language plpgsql as
-             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
-         create constraint trigger hangs_up after insert on jobs deferrable initially deferred
-             for each row execute function hang_up()",
-    )
-    .await;
+    app.hang_up_at_commits_of("jobs").await;
     let lost = run().send().await;
     lost.is_problem(
         500,

@@ -38,12 +38,7 @@ async fn a_key_that_may_have_been_created_is_not_asked_for_again(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     app.get("/api/keys").by(&ada).send().await;
-    // The connection breaks while the server commits.
-    let hang_up = "create function hang_up() returns trigger language plpgsql as
-             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
-         create constraint trigger hangs_up after insert on api_keys deferrable initially deferred
-             for each row execute function hang_up()";
-    sqlx::raw_sql(hang_up).execute(&app.pool).await.unwrap();
+    app.hang_up_at_commits_of("api_keys").await;
     let lost = app.post("/api/keys").by(&ada).json_body(&json!({"name": "batch"})).send().await;
     lost.is_problem(
         500,

@@ -571,12 +571,7 @@ async fn a_webhook_that_may_have_been_created_is_not_asked_for_again(pool: PgPoo
     let app = TestApp::start_with(pool, &[LOCAL]).await;
     let ada = app.token("ada");
     app.get("/api/webhooks").by(&ada).send().await;
-    // The connection breaks while the server commits.
-    let hang_up = "create function hang_up() returns trigger language plpgsql as
-             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
-         create constraint trigger hangs_up after insert on webhooks deferrable initially deferred
-             for each row execute function hang_up()";
-    sqlx::raw_sql(hang_up).execute(&app.pool).await.unwrap();
+    app.hang_up_at_commits_of("webhooks").await;
     let request = json!({"url": "http://127.0.0.1:9999/hook", "events": EVENTS});
     let lost = app.post("/api/webhooks").by(&ada).json_body(&request).send().await;
     lost.is_problem(
