@@ -1,4 +1,4 @@
-"""Keeps what Cargo has compiled from one clone to the next, as the workflow on GitHub does.
+"""Keeps what Cargo has compiled from one clone to the next. (The workflow on GitHub keeps only the dependencies.)
 
 Off unless RETOUCH_COMPILED names a folder. Cargo itself decides what it can use. The name of each artifact contains a hash of
 the compiler, the profile, the features and the version, and for our crates of the path of the clone. Cargo compiles one of
