@@ -570,7 +570,7 @@ describe('the background tool on a stored image', () => {
 describe('an original that cannot be loaded', () => {
   const path = '/remove-background/image-1';
   const failed = 'This picture could not be loaded.';
-  const missing = 'The server no longer has the file of this picture, so nothing can be made from it.';
+  const missing = 'This image is no longer stored. Please upload it again.';
 
   async function failWith(answer: () => Response) {
     const api = Object.assign(new MockApi(), { images: [anImage({ name: 'photo.png' })] });

@@ -92,9 +92,7 @@ export function RunPanel({ tool, image, isMissing, run, onStart }: RunPanelProps
         </Action>
       </ul>
       {isMissing && (
-        <Notice tone="error">
-          {t('The server no longer has the file of this picture, so nothing can be made from it.')}
-        </Notice>
+        <Notice tone="error">{t('This image is no longer stored. Please upload it again.')}</Notice>
       )}
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
       <RunProblemNotice problem={run.problem} />
