@@ -123,12 +123,12 @@ async function call(
   const stop = new AbortController();
   signal?.addEventListener('abort', () => stop.abort(signal.reason));
   const response = await authorized((token) => {
-    const limit = setTimeout(() => isRead && stop.abort(lost()), MAX_SILENCE_MS);
-    const type = body !== undefined && { 'Content-Type': 'application/json' };
+    const limit = isRead ? setTimeout(() => stop.abort(lost()), MAX_SILENCE_MS) : undefined;
+    const contentType = body !== undefined && { 'Content-Type': 'application/json' };
     return fetch(url, {
       method,
       signal: stop.signal,
-      headers: { ...type, ...header, ...bearer(token) },
+      headers: { ...contentType, ...header, ...bearer(token) },
       body: JSON.stringify(body),
     }).finally(() => clearTimeout(limit));
   }, textOfCopy);

@@ -1,6 +1,9 @@
 /** The database of `kept-picture.ts`. */
 export const PICTURE_DATABASE = 'retouch-kept-picture';
 
+/** Where a tab keeps its batches for a reload. */
+export const STORED_BATCHES = 'retouch-batches';
+
 const cleanups = new Set<() => void>();
 
 /** Registers a cleanup for user data that a module keeps in memory. */

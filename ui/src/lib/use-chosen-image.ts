@@ -41,7 +41,7 @@ export function useChosenImage(maxDimension: number) {
     const url = URL.createObjectURL(file);
     setChosen({ file, url, size: null, problem: null, isReady: false });
     let found: Found = await checkImageFile(file, url, fileLimits(config, maxDimension));
-    if (found.isUnknown) found = await serverPreview(file, maxDimension, signal, found.problem);
+    if (found.needsServer) found = await serverPreview(file, maxDimension, signal, found.problem);
     // A slow file must not overwrite a later choice.
     if (!signal.aborted) setChosen({ file, url, ...found, isReady: !found.problem });
   }
@@ -56,11 +56,14 @@ export function useChosenImage(maxDimension: number) {
 
 type Found = Pick<ChosenImage, 'size' | 'problem'> &
   Partial<ChosenImage> & {
-    /** Whether this browser cannot show it. The server may, or knows better what it is. */
-    isUnknown?: boolean;
+    /** Whether this browser cannot show the file, so the server has to: it may be able to, or can say what the file is. */
+    needsServer?: boolean;
   };
 
-/** Lets the server show and measure a file that this browser cannot show. `problem` holds without the server's verdict. */
+/**
+ * Lets the server show and measure a file that this browser cannot show. Without a verdict from the server, `problem`
+ * stands.
+ */
 async function serverPreview(
   file: File,
   maxDimension: number,
@@ -104,7 +107,7 @@ export async function checkImageFile(
   const unreadable = {
     size: null,
     problem: t('We can’t read this file as an image. Choose a JPG, PNG, WebP, HEIC or AVIF file.'),
-    isUnknown: !tooLarge,
+    needsServer: !tooLarge,
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
   const missing = missingFormat(file, formats);
@@ -117,7 +120,7 @@ export async function checkImageFile(
     });
     const problem = size && sizeProblem(size, maxDimension);
     if (problem) return { size, problem };
-    return { size, problem: tooLarge, isUnknown: !size && !tooLarge };
+    return { size, problem: tooLarge, needsServer: !size && !tooLarge };
   } catch {
     return unreadable;
   }

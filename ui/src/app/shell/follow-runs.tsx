@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { useNavigate } from 'react-router';
-import { followerOf, STORED_BATCHES } from '@/features/runs/run-follower';
+import { followerOf } from '@/features/runs/run-follower';
 import type { Job } from '@/lib/api-types';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { useSession } from '@/lib/session';
+import { STORED_BATCHES } from '@/lib/sign-out-cleanup';
 
 /** Follows the user's runs on every page, and shows a toast for those that end while their page is not open. */
 export function FollowRuns() {

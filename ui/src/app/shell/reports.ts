@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { NavigateFunction } from 'react-router';
-import { type Navigate, showRunToast } from '@/features/runs/run-toast';
+import { showRunToast } from '@/features/runs/run-toast';
 import type { Job } from '@/lib/api-types';
 
 /** Reports the end of a run. Without one, follows the batches that a reload has interrupted, and reports their ends. */
@@ -10,9 +10,8 @@ export async function report(
   userId: string | null,
   job?: Job,
 ) {
-  const open: Navigate = (to, state) => void navigate(to, { state });
-  if (job) return showRunToast(job, open);
-  // With the panel: a chunk of its own would add others to the first load of every page.
+  if (job) return showRunToast(job, navigate);
+  // Imported through the panel: a separate chunk would pull others into the first load of every page.
   const { resumeBatches } = await import('@/features/batch/batch-panel');
-  resumeBatches(queryClient, userId, open);
+  resumeBatches(queryClient, userId, navigate);
 }

@@ -4,7 +4,6 @@ import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
-import type { Navigate } from '@/features/runs/run-toast';
 import { classNames } from '@/lib/class-names';
 import { useConfig, useTool } from '@/lib/env';
 import { pictureTypes } from '@/lib/picture-kind';
@@ -17,7 +16,15 @@ import { BatchPlan, countImages, priceOf } from './batch-plan';
 import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { batchRunner } from './batch-runner';
-import { type Batch, type BatchItem, canRetry, closeBatch, updateBatch, useBatches } from './batch-store';
+import {
+  type Batch,
+  type BatchItem,
+  canRetry,
+  closeBatch,
+  isReady,
+  updateBatch,
+  useBatches,
+} from './batch-store';
 import './keep-batches';
 import { defaultAction } from './like-free';
 
@@ -44,21 +51,18 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const accepted = items.filter(({ state }) => state.kind !== 'rejected').length;
 
   // Resumes a batch that was restored after a reload.
-  const resume = useEffectEvent((open: Navigate) => hasStarted && void runner.resume(open));
+  const resume = useEffectEvent(() => hasStarted && void runner.resume(navigate));
   useEffect(() => {
-    const open: Navigate = (to, state) => void navigate(to, { state });
-    resume(open);
+    resume();
     heading.current?.focus({ preventScroll: true });
-    return runner.attend(open);
+    return runner.attend(navigate);
   }, [runner, navigate]);
 
   function start() {
     updateBatch(tool.name, ({ items }) => ({
       action,
       hasStarted: true,
-      items: items.map((item) =>
-        item.state.kind === 'ready' ? { ...item, state: { kind: 'waiting' } } : item,
-      ),
+      items: items.map((item) => (isReady(item) ? { ...item, state: { kind: 'waiting' } } : item)),
     }));
     runner.work();
     heading.current?.focus();

@@ -9,8 +9,8 @@ import { useTool } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { plural, t } from '@/lib/translate';
-import type { BatchItem } from './batch-store';
-import { countLikeFree, isReady } from './like-free';
+import { type BatchItem, isReady } from './batch-store';
+import { countLikeFree } from './like-free';
 
 type BatchPlanProps = {
   tool: EditingTool;

@@ -7,7 +7,7 @@ import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { plural, t } from '@/lib/translate';
-import { type BatchItem, canRetry, type ItemState, isProblem } from './batch-store';
+import { type BatchItem, canRetry, hasProblem, type ItemState } from './batch-store';
 import { renewResult } from './renew-result';
 
 /** Large enough for a thumb on small screens. */
@@ -28,7 +28,7 @@ export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }
   const isUnreadable = state.kind === 'rejected' && !size;
   const picture = state.kind === 'done' ? state.result.thumbnailUrl : isUnreadable ? null : item.previewUrl;
   const fraction = fractionOf(state);
-  const hasProblem = isProblem(state);
+  const isProblem = hasProblem(item);
   return (
     <li tabIndex={-1} className="flex items-center gap-3 px-4 py-3 -outline-offset-2! sm:gap-4">
       <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
@@ -57,9 +57,9 @@ export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }
           </span>
         </span>
         <span className="grid min-w-0 gap-1.5">
-          <span className={classNames('flex gap-2 text-sm', hasProblem ? 'text-danger' : 'text-soft')}>
+          <span className={classNames('flex gap-2 text-sm', isProblem ? 'text-danger' : 'text-soft')}>
             {state.kind === 'done' && <Icon name="check" className="mt-0.5 size-4 text-accent" />}
-            {hasProblem && <Icon name="warning" className="mt-0.5 size-4" />}
+            {isProblem && <Icon name="warning" className="mt-0.5 size-4" />}
             <span className={classNames('min-w-0 tabular-nums', state.kind === 'done' && 'text-ink')}>
               {stateText(state)}
             </span>

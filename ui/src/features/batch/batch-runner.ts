@@ -1,10 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query';
+import type { NavigateFunction } from 'react-router';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, isAboutPicture, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { isRunRefusal, runLimit } from '@/features/runs/run-request';
-import type { Navigate } from '@/features/runs/run-toast';
 import { ApiError, api, isProblem, isVerdict, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result, ToolName } from '@/lib/api-types';
 import { failureText, problemText } from '@/lib/failure-text';
@@ -58,7 +58,7 @@ class BatchRunner {
   private isOpen = false;
   private hasResumed = false;
   /** Opens another page; set once the batch has been shown or resumed. */
-  private navigate: Navigate | null = null;
+  private navigate: NavigateFunction | null = null;
   private stopping = new AbortController();
   private readonly follower: ReturnType<typeof followerOf>;
 
@@ -85,7 +85,7 @@ class BatchRunner {
   };
 
   /** Continues after a reload: the jobs may have changed or ended in the meantime. */
-  resume = async (navigate: Navigate) => {
+  resume = async (navigate: NavigateFunction) => {
     if (this.hasResumed) return;
     this.hasResumed = true;
     this.navigate = navigate;
@@ -109,7 +109,7 @@ class BatchRunner {
   };
 
   /** Records that the page shows the batch. Returns a function for when it no longer does. */
-  attend = (navigate: Navigate) => {
+  attend = (navigate: NavigateFunction) => {
     this.isOpen = true;
     this.navigate = navigate;
     return () => {

@@ -1,9 +1,8 @@
 import { create } from 'zustand';
 import type { ToolAction } from '@/features/catalog/tool';
-import { STORED_BATCHES } from '@/features/runs/run-follower';
 import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
-import { onSignOut } from '@/lib/sign-out-cleanup';
+import { onSignOut, STORED_BATCHES } from '@/lib/sign-out-cleanup';
 import { t } from '@/lib/translate';
 import type { PauseCause } from '@/lib/with-retries';
 
@@ -70,19 +69,20 @@ export function updateBatch(tool: ToolName, change: (batch: Batch) => Partial<Ba
 export function updateItem(tool: ToolName, id: string, change: Partial<BatchItem>) {
   updateBatch(tool, ({ items }) => {
     const changed = items.map((item) => (item.id === id ? { ...item, ...change } : item));
-    return { items: change.state && isProblem(change.state) ? raise(changed, id) : changed };
+    const { state } = change;
+    return { items: state && hasProblem({ state }) ? raise(changed, id) : changed };
   });
 }
 
 /** Moves an item up to the other problems, so that no long list hides it. It stays there when it is tried again. */
 function raise(items: BatchItem[], id: string): BatchItem[] {
   const others = items.filter((item) => item.id !== id);
-  const firstGood = others.findIndex(({ state }) => !isProblem(state));
+  const firstGood = others.findIndex((item) => !hasProblem(item));
   const place = firstGood < 0 ? others.length : firstGood;
   return [...others.slice(0, place), ...items.filter((item) => item.id === id), ...others.slice(place)];
 }
 
-export function isProblem({ kind }: ItemState): boolean {
+export function hasProblem({ state: { kind } }: Pick<BatchItem, 'state'>): boolean {
   return ['rejected', 'failed', 'unpaid'].includes(kind);
 }
 
@@ -104,6 +104,8 @@ export function canRetry({ file, image, state }: Pick<BatchItem, 'file' | 'image
   if (state.kind === 'failed') return !state.isFinal;
   return state.kind === 'unpaid' || state.kind === 'canceled';
 }
+
+export const isReady = ({ state }: BatchItem) => state.kind === 'ready';
 
 /** Whether the item stays as it is unless the user retries it. */
 export function isFinished({ state: { kind } }: BatchItem): boolean {

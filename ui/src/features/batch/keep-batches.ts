@@ -1,5 +1,5 @@
-import { STORED_BATCHES } from '@/features/runs/run-follower';
 import type { Image } from '@/lib/api-types';
+import { STORED_BATCHES } from '@/lib/sign-out-cleanup';
 import { useBatches } from './batch-store';
 
 // Items that the server knows survive a reload of the tab; of unsent files, at most the names do. Writes are delayed,

@@ -1,9 +1,7 @@
 import { isPaidLikeFree } from '@/features/catalog/bound-models';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import type { ToolOffer } from '@/lib/api-types';
-import type { BatchItem } from './batch-store';
-
-export const isReady = ({ state }: BatchItem) => state.kind === 'ready';
+import { type BatchItem, isReady } from './batch-store';
 
 /** Counts the files for which a free run gives the same result as the paid action. */
 export function countLikeFree(
@@ -16,7 +14,7 @@ export function countLikeFree(
     .length;
 }
 
-/** The default action: never a paid run that is no better than the free one for every file. */
+/** The default action: the free run if a paid one would give the same result for every file. */
 export function defaultAction(
   { paid, free }: EditingTool,
   offer: ToolOffer | undefined,

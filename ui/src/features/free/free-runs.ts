@@ -86,8 +86,8 @@ const advises = (error: Error) => isVerdict(error) || isProblem(error, 429);
 /** The tools whose page is open. */
 const openTools = new Set<ToolName>();
 
-/** Tells that a tool's page is open, until the returned function is called. */
-export function showFreeRuns({ name }: EditingTool) {
+/** Records that the tool's page is open. Returns a function for when it no longer is. */
+export function attendFreeRuns({ name }: EditingTool) {
   openTools.add(name);
   return () => void openTools.delete(name);
 }

@@ -2,11 +2,11 @@ import { useEffect, useEffectEvent, useState } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
 import { failureText } from '@/lib/failure-text';
 import {
+  attendFreeRuns,
   isBusy,
   isRefusal,
   resetFreeRun,
   resumeFreeRun,
-  showFreeRuns,
   startFreeRun,
   useFreeRuns,
 } from './free-runs';
@@ -20,7 +20,7 @@ export function useFreeRun(tool: EditingTool) {
   const [originalUrl, setOriginalUrl] = useState<string | null>(null);
   const resume = useEffectEvent(() => resumeFreeRun(tool));
   useEffect(() => resume(), []);
-  useEffect(() => showFreeRuns(tool), [tool]);
+  useEffect(() => attendFreeRuns(tool), [tool]);
   useEffect(() => {
     if (!file) return;
     const url = URL.createObjectURL(file);

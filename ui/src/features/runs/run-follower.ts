@@ -34,9 +34,6 @@ type Watcher = {
   isShown: (job: Job) => boolean;
 };
 
-/** Where a tab keeps its batches for a reload. */
-export const STORED_BATCHES = 'retouch-batches';
-
 const followers = new WeakMap<QueryClient, RunFollower>();
 
 export function followerOf(queryClient: QueryClient): RunFollower {

@@ -1,28 +1,27 @@
 import type { ReactNode } from 'react';
+import type { NavigateFunction } from 'react-router';
 import type { Job } from '@/lib/api-types';
 import { notify } from '@/lib/notify';
 import { t } from '@/lib/translate';
 import { jobPage } from './job-page';
 import { jobTitle } from './job-text';
 
-export type Navigate = (to: string, state: unknown) => void;
-
 /** The start of the idempotency keys of a batch: only the tab with the batch reports how its runs end. */
 export const BATCH_KEY = 'batch-';
 
 /** Shows the outcome of a run whose page is not open, with a link to it. */
-export function showRunToast(job: Job, navigate: Navigate) {
+export function showRunToast(job: Job, navigate: NavigateFunction) {
   if (job.idempotencyKey?.startsWith(BATCH_KEY)) return;
   const title = jobTitle(job);
   const to = jobPage(job);
   if (job.state === 'done') {
     const state = { resultId: job.results.at(-1)?.imageId };
-    const link = <ToastLink to={to} text={t('Show it')} onFollow={() => navigate(to, state)} />;
+    const link = <ToastLink to={to} text={t('Show it')} onFollow={() => void navigate(to, { state })} />;
     return showToast('success', job.id, t('{title} is ready', { title }), link);
   }
   if (job.state === 'cancelled')
     return showToast('info', job.id, t('{title} was canceled and cost nothing', { title }));
-  const link = <ToastLink to={to} text={t('Show the image')} onFollow={() => navigate(to, null)} />;
+  const link = <ToastLink to={to} text={t('Show the image')} onFollow={() => void navigate(to)} />;
   showToast('error', job.id, t('{title} failed and cost nothing', { title }), link);
 }
 
