@@ -99,6 +99,17 @@ describe('a batch of files', () => {
     expect(screen.getByText('3 images × 3 credits = 9 credits')).toBeVisible();
   });
 
+  test('compares no paid run with the free one on a server without paid runs', async () => {
+    const config = aConfig();
+    for (const offer of config.tools) offer.available = false;
+    renderApp('/upscale', { signedIn: true, api: Object.assign(new MockApi(), { config }) });
+    const list = await choose(three());
+    await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(3));
+    expect(screen.getByRole('radio', { name: /^Free Upscale/ })).toBeChecked();
+    const paid = screen.getByRole('radio', { name: /^Upscale 2X/ });
+    expect(paid).toHaveAccessibleName(/Not installed on this server$/);
+  });
+
   test('says for how many files a paid run is no better than a free one', async () => {
     vi.mocked(readImageSize).mockResolvedValueOnce({ x: 500, y: 500 });
     renderApp('/upscale', { signedIn: true });

@@ -39,7 +39,7 @@ export function BatchPlan(props: BatchPlanProps) {
 
   function paidNote(option: ToolAction): string {
     const count = countLikeFree(option, offer, items);
-    if (count === 0) return costNote(offer, option.factor);
+    if (!offer?.available || count === 0) return costNote(offer, option.factor);
     const likeFree =
       count === ready
         ? t('same result as the free run')
