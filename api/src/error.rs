@@ -133,8 +133,8 @@ pub enum ApiError {
     /// The run failed and cost nothing, as its text says. 422 if the image, the mask or the result is to blame, otherwise 500.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
-    /// 500: the database's answer was lost, so a run may have started, or a key or webhook may exist. Not 503, which asks for a
-    /// repeat: without a key, that would start, and charge, a second run.
+    /// 500: the database's answer was lost, so a run may have started, or an API key or webhook may exist. Not 503, which
+    /// asks for a repeat: that could make a second one, and without an idempotency key, a second run is charged.
     #[error("{detail}")]
     OutcomeUnknown {
         /// The user-facing text.

@@ -17,7 +17,7 @@ mod webp_tables;
 use std::io::{Cursor, ErrorKind};
 
 use image::codecs::webp::WebPDecoder;
-use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageResult};
+use image::{DynamicImage, ImageDecoder, ImageError};
 use png::DecodingError;
 
 pub use foreign::Foreign;
@@ -64,11 +64,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
         FileFormat::Jpeg => {
             jpeg::read(bytes, has_small_profile, &header).map_err(|_| unreadable("it is damaged"))
         }
-        FileFormat::WebP => {
-            // The decoder would allocate what a profile claims to have.
-            let has_profile = webp_chunks::extension(bytes, *b"ICCP").is_some();
-            read(WebPDecoder::new(Cursor::new(bytes)), has_profile, &header)
-        }
+        FileFormat::WebP => read_webp(bytes, &header),
     }?;
     let alpha = alpha.filter(|alpha| alpha.iter().any(|value| *value != u8::MAX));
     let space = if gray { *b"GRAY" } else { *b"RGB " };
@@ -102,24 +98,21 @@ pub(crate) fn exif(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Reads the planes of a WebP, as stored. `has_profile` is false to ignore the color profile.
-fn read<D: ImageDecoder>(
-    decoder: ImageResult<D>,
-    has_profile: bool,
-    header: &Header,
-) -> Result<Planes, PixelError> {
-    let mut decoder = decoder.map_err(|error| pixel_error(&error))?;
+/// Reads the planes of a WebP, as stored.
+fn read_webp(bytes: &[u8], header: &Header) -> Result<Planes, PixelError> {
+    let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(|error| pixel_error(&error))?;
     if decoder.dimensions() != (header.width, header.height) {
         return Err(unreadable("it is damaged"));
     }
     let mut limits = image::Limits::no_limits();
     limits.max_alloc = Some(header.decode_bytes());
     decoder.set_limits(limits).map_err(|error| pixel_error(&error))?;
-    let gray = matches!(decoder.color_type(), ColorType::L8 | ColorType::La8);
+    // The decoder would allocate what a profile claims to have.
+    let has_profile = webp_chunks::extension(bytes, *b"ICCP").is_some();
     let icc = if has_profile { decoder.icc_profile().ok().flatten() } else { None };
     let image = DynamicImage::from_decoder(decoder).map_err(|error| pixel_error(&error))?;
     let (rgb, alpha) = planes(image);
-    Ok(Planes { rgb, alpha, gray, icc, stated: None })
+    Ok(Planes { rgb, alpha, gray: false, icc, stated: None })
 }
 
 fn planes(image: DynamicImage) -> (Vec<u8>, Option<Vec<u8>>) {

@@ -39,8 +39,9 @@ pub fn base() -> Document {
     Base::openapi()
 }
 
-/// Adds the answer that any route may give, 503, and the header of those that ask for another try; sets the media type of every [`crate::http::problem::Problem`] to
-/// `application/problem+json`, and describes pictures and archives as binary, which utoipa takes for lists of numbers.
+/// Adds the response 503 to every route, because any may give it, and the header `Retry-After` to every 429 and 503.
+/// Sets the media type of every [`crate::http::problem::Problem`] to `application/problem+json`, and describes pictures
+/// and archives as binary, which utoipa takes for lists of numbers.
 pub fn completed(mut document: Document) -> Document {
     for (address, path) in &mut document.paths.paths {
         let operations =

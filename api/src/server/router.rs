@@ -176,19 +176,19 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .layer(SetRequestIdLayer::new(request_id, NewRequestId))
 }
 
+/// Maximum length of a request's id in the log, in bytes.
+const MAX_REQUEST_ID: usize = 64;
+
 /// Returns the span of a request, without the query, which holds the signature of image URLs.
 fn span_of(request: &Request) -> Span {
     let text = |name| header_text(request.headers(), HeaderName::from_static(name));
-    // A client may send its own.
+    // A client may send its own id, of any length.
     let id = text("x-request-id").filter(|id| id.len() <= MAX_REQUEST_ID);
     let (method, path) = (request.method(), request.uri().path());
     let span = tracing::info_span!("request", http.method = %method, http.path = path, http.request_id = id);
     telemetry::continue_trace(&span, text("traceparent"));
     span
 }
-
-/// Maximum length of a request's id in the log, in bytes.
-const MAX_REQUEST_ID: usize = 64;
 
 #[derive(Clone)]
 struct NewRequestId;

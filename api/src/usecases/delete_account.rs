@@ -29,7 +29,7 @@ async fn delete(app: App, user: UserId) -> Result<(), ApiError> {
 /// Closes the payment pages of a deleted account.
 pub(super) async fn close_pages(app: &App, user: UserId, sessions: &[String]) {
     let Some(payments) = &app.payments else { return };
-    // A page that stays open is closed by the next check of its payment. If the buyer pays before, the audit reports the
+    // A page that stays open is closed by the next check of its payment. If the buyer pays before that, the audit reports the
     // order, because nobody can get its credits.
     for session in sessions {
         if let Err(error) = payments.close(session).await {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
+use retouch_core::db;
 use retouch_core::images::{self, Image, Uploader};
 use retouch_core::jobs::{self, NewJob};
-use retouch_core::{ImageId, db};
 
 use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
 use super::upload_image::{NewUpload, sha256_of, upload_image};
@@ -19,7 +19,7 @@ use crate::state::App;
 ///
 /// A repeated upload of the same file within the hour refers to the same image. It returns the run that this image
 /// already had, so that nobody loses a result to a closed tab, and does not count as a run. Any other run counts, unless
-/// its picture is refused or the queue is full. Calls `release_file` as soon as `file` is not needed.
+/// its picture is refused, the queue is full, or a simultaneous request with the same file has started the run. Calls `release_file` as soon as `file` is not needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,
@@ -47,7 +47,7 @@ pub async fn run_visitor_tool(
     // Count first: beyond the limit, the picture would be decoded and stored for nothing.
     limits.runs.count(&visitor).await?;
     let mut counted = CountedRun { app, visitor: &visitor, is_kept: false };
-    let image = match image_to_run_on(app, &visitor, tool, known, file).await {
+    let image = match image_to_run_on(app, &visitor, tool, file).await {
         Ok(image) => image,
         Err(error) => {
             counted.is_kept = true;
@@ -67,11 +67,12 @@ pub async fn run_visitor_tool(
         queue_limit: Some(queue_limit),
     };
     let outcome = submit_and_wait(app, &job, Waiting::up_to(wait)).await;
-    if matches!(outcome, Err(ApiError::QueueFull { .. } | ApiError::FreeExists)) {
+    let is_repeat = matches!(outcome, Err(ApiError::FreeExists));
+    if is_repeat || matches!(outcome, Err(ApiError::QueueFull { .. })) {
         limits.runs.give_back(&visitor).await;
     }
     // The same file came twice at once, and the other request has submitted the run.
-    if matches!(outcome, Err(ApiError::FreeExists))
+    if is_repeat
         && let Some(other) = db::within(jobs::free_run(&app.pool, image.id, tool.name())).await?
     {
         return await_job(app, other, wait).await;
@@ -101,18 +102,12 @@ async fn image_to_run_on(
     app: &App,
     visitor: &Visitor,
     tool: Tool,
-    known: Option<ImageId>,
     file: Bytes,
 ) -> Result<Image, ApiError> {
-    let image = if let Some(image) = known {
-        drop(file);
-        db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
-    } else {
-        let max = app.limits.max_dimension_of(tool.name());
-        let uploader = Uploader::Visitor(visitor.pseudonym.clone());
-        upload_image(app, NewUpload::new(uploader, file, max)).await?
-    };
-    // A known image may have been uploaded for a tool with a higher limit.
+    let max = app.limits.max_dimension_of(tool.name());
+    let uploader = Uploader::Visitor(visitor.pseudonym.clone());
+    let image = upload_image(app, NewUpload::new(uploader, file, max)).await?;
+    // An earlier image may have been uploaded for a tool with a higher limit.
     check_size(app, tool, image.width.max(image.height))?;
     Ok(image)
 }

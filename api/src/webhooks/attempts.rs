@@ -45,7 +45,7 @@ impl Attempts {
         Ok(Self { app, timeout, fast, slow })
     }
 
-    /// Returns how many names can be resolved at once, in addition to those that are being resolved.
+    /// Returns how many more names can be resolved at once.
     pub fn free_lookups(&self, lane: Lane) -> usize {
         self.exit(lane).lookups.available_permits()
     }

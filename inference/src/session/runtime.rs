@@ -365,8 +365,8 @@ fn copy_to_device() -> Result<(), SessionError> {
     copy().map(drop).map_err(|error| classify(&error))
 }
 
-/// Returns why the device is lost, if a copy of a number shows that. A working device fails only for lack of memory; CUDA has
-/// too many messages for a broken one to know them all.
+/// Returns why the device is lost, if the outcome of copying a number to it shows that. On a working device, the copy fails
+/// only for lack of memory. CUDA has too many messages for a broken device to list them.
 fn loss_shown_by(copy: Result<(), SessionError>) -> Option<String> {
     match copy {
         Err(SessionError::DeviceLost(reason) | SessionError::Failed(reason)) => Some(reason),

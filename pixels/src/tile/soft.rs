@@ -1,4 +1,4 @@
-//! Keeps soft alpha soft. Nets sharpen it, or draw rings into it; hair and hard edges they draw well.
+//! Keeps soft alpha soft. Nets sharpen it or draw rings into it, although they draw hair and hard edges well.
 //!
 //! An enlarged alpha should shrink back to the original. Where the net's does not, a plain enlargement takes its place.
 
@@ -19,8 +19,8 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    /// Compares the net's output with `own`, the alpha of the tile. The output has its own colors yet: at the border, those of
-    /// [`super::keep_colors`] depend on the tile.
+    /// Compares the net's output with `own`, the alpha of the tile. Call it before [`super::keep_colors`] corrects the
+    /// output: at the border, that correction depends on the tile.
     pub(super) fn new(
         output: &Array4<u8>,
         own: &[u8],

@@ -57,8 +57,9 @@ const NO_THINGS: [&str; 36] = [
 /// Enhancements that may bring a new thing.
 const IMPROVE: [&str; 4] = ["enhance", "improve", "refine", "upgrade"];
 
-/// Places, to which "with" adds a thing more often than it describes them: "(enhance the) sky with stars", but not "dog with blue eyes".
-const PLACES: [&str; 26] = [
+/// Things to which "with" adds something more often than it describes them: "(enhance the) sky with stars", but not
+/// "dog with blue eyes".
+const GAINING: [&str; 26] = [
     "sky",
     "background",
     "foreground",
@@ -189,11 +190,11 @@ fn vanishes(part: &[String]) -> bool {
 /// Recognizes "take the car out (of my picture)", but neither "get her tongue sticking out" nor "take the photo out of the
 /// frame".
 fn takes_out(part: &[String]) -> bool {
-    const PLACES: [&str; 5] = ["here", "it", "shot", "frame", "scene"];
+    const FRAMES: [&str; 5] = ["here", "it", "shot", "frame", "scene"];
     let is_out = part.last().is_some_and(|last| ["out", "away", "off"].contains(&last.as_str()));
     let does_otherwise = part.iter().any(|word| word == "to" || word.ends_with("ing"));
     let is_picture = |word: &String| ENGLISH.whole.contains(&word.as_str());
-    let is_place = |word: &String| is_picture(word) || PLACES.contains(&word.as_str());
+    let is_place = |word: &String| is_picture(word) || FRAMES.contains(&word.as_str());
     let leaves_picture = |at: usize| {
         leading(&part[at..], &["out of", "away from"]).is_some()
             && part[at + 2..].iter().position(is_place).is_some_and(|place| place <= 2)
@@ -307,7 +308,7 @@ fn comes_with(verb: &str, object: &[String], new: &[String]) -> bool {
     new.first().is_some_and(|word| word == "new")
         || is_material()
         || verb == "upgrade"
-        || improves && (is_one_of(name, &PLACES) || contains(new, &MAKEUP))
+        || improves && (is_one_of(name, &GAINING) || contains(new, &MAKEUP))
 }
 
 /// Recognizes "remove the wall to show a garden".

@@ -14,7 +14,8 @@ const PREPOSITIONS: [&str; 31] = [
     "vom", "auf", "para", "pour",
 ];
 
-/// Words that may follow the whole picture: "(clean up this photo) of my dog", but not "of the tourists", of which people clean it.
+/// Words that may follow the whole picture: "(clean up this photo) of my dog". "Of the tourists" names what is to be
+/// cleaned away.
 const AFTER_WHOLE: [&str; 11] =
     ["for", "so", "of a", "of an", "of me", "of my", "of us", "of our", "of her", "of his", "para"];
 

@@ -72,8 +72,8 @@ fn is_removal(request: Option<&Request>) -> bool {
     request.is_some_and(|Request { act, object }| *act == Act::Remove && *object == Object::Thing)
 }
 
-/// Recognizes "赤いドレスの女性" after a removal: a new thing and how it looks, and "青空", which takes its place. Neither "左の人" nor "古い写真" is new, and "背景は自然に"
-/// names no thing.
+/// Recognizes "赤いドレスの女性" after a removal, a new thing and how it looks, and "青空", a scene that takes its
+/// place. Neither "左の人" nor "古い写真" is new, and "背景は自然に" names no thing.
 fn describes_a_thing(clause: &str) -> bool {
     const SCENES: [&str; 8] = ["青空", "夕焼け", "星空", "海", "ビーチ", "砂浜", "草原", "花畑"];
     const NOT_NEW: [&str; 12] = [

@@ -13,6 +13,7 @@ use retouch_core::jobs::{self, Job};
 use super::{MAX_AGE, respond};
 use crate::error::ApiError;
 use crate::http::caller::OptionalUser;
+use crate::http::json;
 use crate::http::problem::Problem;
 use crate::http::request::Path;
 use crate::routes::jobs::views::job_view;
@@ -102,7 +103,7 @@ impl JobStream {
             };
             self.job = job?;
             let Ok(view) = job_view(&self.app, &self.job).await else { continue };
-            let text = serde_json::to_string(&view).ok()?;
+            let text = json::text(&view).ok()?;
             if self.sent.as_ref() == Some(&text) {
                 continue;
             }

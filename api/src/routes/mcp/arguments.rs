@@ -105,7 +105,7 @@ pub struct MagicFix {
 #[serde(deny_unknown_fields)]
 pub struct Account {}
 
-// Serde's own texts name types of Rust.
+// Serde's own messages name Rust types.
 
 fn factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Factor, D::Error> {
     let number = Value::deserialize(deserializer)?.as_i64().and_then(|it| i16::try_from(it).ok());
