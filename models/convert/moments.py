@@ -10,19 +10,25 @@ removed. The same input gives the same bytes on every machine. Needs only Python
 """
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from onnx_file import (
+    GRAPH,
+    GRAPH_OUTPUT,
+    NAME,
+    NODE,
+    NODE_INPUT,
+    NODE_OPERATOR,
+    NODE_OUTPUT,
+    TYPE,
+    name_of,
+    needed,
+    node,
+)
 from protobuf import Damaged, bytes_field, fields, number_field, text_field
 
 OUTPUT = "latent_parameters"
 LATENT_CHANNELS = 4
-# Fields of ModelProto, GraphProto, NodeProto and ValueInfoProto.
-GRAPH = 7
-NODE, GRAPH_OUTPUT = 1, 12
-NODE_INPUT, NODE_OUTPUT, NODE_OPERATOR, NODE_ATTRIBUTE = 1, 2, 4, 5
-GRAPHS_OF_ATTRIBUTE = {6, 11}
-NAME, TYPE = 1, 2
 # Operators that pass values on unchanged, apart from their precision.
 TRANSPARENT = {"Cast", "Identity"}
 NOISE = {"RandomNormalLike", "RandomNormal"}
@@ -31,14 +37,6 @@ CUTS = {"Split", "Slice"}
 
 class Refusal(Exception):
     """The net has another shape than this converter understands; the text says where."""
-
-
-@dataclass(frozen=True)
-class Node:
-    operator: str
-    inputs: tuple
-    outputs: tuple
-    raw: bytes
 
 
 def main():
@@ -71,7 +69,7 @@ def converted_graph(graph):
         if any(OUTPUT in one.outputs for one in nodes):
             raise Refusal(f"the net already has another tensor named {OUTPUT}")
         nodes.append(node(identity(moments)))
-    kept = needed(nodes, OUTPUT)
+    kept = needed(nodes, [OUTPUT])
     others = b"".join(raw for field, _, raw in fields(graph) if field not in (NODE, GRAPH_OUTPUT))
     return b"".join(node.raw for node in kept) + others + bytes_field(GRAPH_OUTPUT, described(element_of(outputs[0])))
 
@@ -131,40 +129,8 @@ class Sample:
         return found
 
 
-def needed(nodes, output):
-    """Returns the nodes that an output depends on, in their order; all of them if a node holds a graph of its own, which
-    may use any tensor."""
-    if any(holds_graph(one) for one in nodes):
-        return nodes
-    wanted, kept = {output}, []
-    # Nodes are sorted: each follows those that make its inputs.
-    for one in reversed(nodes):
-        if wanted & set(one.outputs):
-            wanted |= set(one.inputs)
-            kept.append(one)
-    return kept[::-1]
-
-
-def holds_graph(one):
-    (data,) = [value for _, value, _ in fields(one.raw)]
-    attributes = [value for field, value, _ in fields(data) if field == NODE_ATTRIBUTE]
-    return any(field in GRAPHS_OF_ATTRIBUTE for attribute in attributes for field, _, _ in fields(attribute))
-
-
-def node(data):
-    texts = {NODE_INPUT: [], NODE_OUTPUT: [], NODE_OPERATOR: []}
-    for field, value, _ in fields(data):
-        if field in texts:
-            texts[field].append(value.decode())
-    return Node("".join(texts[NODE_OPERATOR]), tuple(texts[NODE_INPUT]), tuple(texts[NODE_OUTPUT]), bytes_field(NODE, data))
-
-
 def identity(tensor):
     return text_field(NODE_INPUT, tensor) + text_field(NODE_OUTPUT, OUTPUT) + text_field(NODE_OPERATOR, "Identity")
-
-
-def name_of(value):
-    return next(found.decode() for field, found, _ in fields(value) if field == NAME)
 
 
 def element_of(value):

@@ -1,12 +1,13 @@
-"""Writes ONNX files: the part of the format that our models need, with the same bytes on every machine.
+"""Reads and writes ONNX files: the part of the format that our models need, with the same bytes on every machine.
 
 An ONNX file is one protobuf message. onnx.proto defines the numbers of its fields. Fields are written in the order of their
 numbers, as by other writers.
 """
 
 import struct
+from dataclasses import dataclass
 
-from protobuf import bytes_field, key, number_field, text_field
+from protobuf import bytes_field, fields, key, number_field, text_field
 
 OPSET = 17
 IR_VERSION = 8
@@ -16,6 +17,25 @@ UINT8 = 2
 INT64 = 7
 HALF = 10
 ELEMENT_BYTES = {FLOAT: 4, UINT8: 1, INT64: 8, HALF: 2}
+
+# Fields of ModelProto, GraphProto, NodeProto, AttributeProto and ValueInfoProto.
+GRAPH, OPERATOR_SET = 7, 8
+NODE, INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT, VALUE_INFO = 1, 5, 11, 12, 13
+NODE_INPUT, NODE_OUTPUT, NODE_OPERATOR, NODE_ATTRIBUTE, NODE_DOMAIN = 1, 2, 4, 5, 7
+GRAPHS_OF_ATTRIBUTE = {6, 11}
+NAME, TYPE = 1, 2
+
+
+@dataclass(frozen=True)
+class Node:
+    operator: str
+    inputs: tuple
+    outputs: tuple
+    # Empty for the operators of ONNX itself.
+    domain: str
+    # The tensors that graphs inside the node use, such as the branches of an If.
+    inner: tuple
+    raw: bytes
 
 
 class Graph:
@@ -53,7 +73,7 @@ class Graph:
     def node(self, operator, inputs, output, **attributes):
         """Adds an operation. Returns its output's name, so that calls can be nested. An input "" is omitted."""
         known = b"".join(text_field(1, name and self._known(name)) for name in inputs)
-        settings = b"".join(bytes_field(5, _attribute(name, value)) for name, value in sorted(attributes.items()))
+        settings = b"".join(bytes_field(5, attribute(name, value)) for name, value in sorted(attributes.items()))
         self.nodes.append(known + text_field(2, self._new(output)) + text_field(4, operator) + settings)
         return output
 
@@ -91,7 +111,7 @@ def _described(name, shape, element):
     return text_field(1, name) + bytes_field(2, bytes_field(1, tensor))
 
 
-def _attribute(name, value):
+def attribute(name, value):
     """Returns an AttributeProto. Its kind follows from the value: int, float, str, or a list of ints."""
     if isinstance(value, int):
         return text_field(1, name) + number_field(3, value) + number_field(20, 2)
@@ -100,3 +120,42 @@ def _attribute(name, value):
     if isinstance(value, str):
         return text_field(1, name) + text_field(4, value) + number_field(20, 3)
     return text_field(1, name) + b"".join(number_field(8, item) for item in value) + number_field(20, 7)
+
+
+def node(data):
+    """Returns the node of a NodeProto."""
+    texts = {NODE_INPUT: [], NODE_OUTPUT: [], NODE_OPERATOR: [], NODE_DOMAIN: []}
+    inner = []
+    for field, value, _ in fields(data):
+        if field in texts:
+            texts[field].append(bytes(value).decode())
+        elif field == NODE_ATTRIBUTE:
+            inner += [name for kind, graph, _ in fields(value) if kind in GRAPHS_OF_ATTRIBUTE for name in used_by(graph)]
+    inputs, outputs, operator, domain = texts.values()
+    return Node("".join(operator), tuple(inputs), tuple(outputs), "".join(domain), tuple(inner), bytes_field(NODE, bytes(data)))
+
+
+def used_by(graph):
+    """Yields the tensors that a graph uses."""
+    for field, value, _ in fields(graph):
+        if field == NODE:
+            one = node(value)
+            yield from (*one.inputs, *one.inner)
+        elif field == GRAPH_OUTPUT:
+            yield name_of(value)
+
+
+def needed(nodes, outputs):
+    """Returns the nodes that outputs depend on, in their order."""
+    wanted, kept = set(outputs), []
+    # Nodes are sorted: each follows those that make its inputs.
+    for one in reversed(nodes):
+        if wanted & set(one.outputs):
+            wanted.update(one.inputs, one.inner)
+            kept.append(one)
+    return kept[::-1]
+
+
+def name_of(value):
+    """Returns the name in a ValueInfoProto."""
+    return next(bytes(found).decode() for field, found, _ in fields(value) if field == NAME)

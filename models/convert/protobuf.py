@@ -36,7 +36,12 @@ def text_field(field, text):
 
 
 def bytes_field(field, data):
-    return key(field, 2) + _varint(len(data)) + data
+    return length_field(field, len(data)) + data
+
+
+def length_field(field, length):
+    """Begins a field of that many bytes, which the caller writes."""
+    return key(field, 2) + _varint(length)
 
 
 def number_field(field, value):
@@ -45,6 +50,22 @@ def number_field(field, value):
 
 def key(field, kind):
     return _varint(field << 3 | kind)
+
+
+def signed(value):
+    """Returns an integer that may be negative: those are written as large ones."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def integers(value):
+    """Yields the integers of a field that repeats: one for each field, or all of them packed into one."""
+    if isinstance(value, int):
+        yield signed(value)
+        return
+    position = 0
+    while position < len(value):
+        found, position = _varint_at(value, position)
+        yield signed(found)
 
 
 def _varint(value):

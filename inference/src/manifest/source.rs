@@ -71,6 +71,8 @@ struct HubFile {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Change {
+    /// Each attention becomes one operator.
+    Attention,
     /// The encoder of an autoencoder returns its distribution instead of a sample of it.
     Moments,
 }
@@ -249,7 +251,11 @@ mod tests {
             ("0123456789abcdef0123", "v1", "must be a commit of 40 lower-case hexadecimal digits"),
             ("unet/model.onnx", "../model.onnx", "must be a relative path without `..`"),
             ("source_sha256 = \"00", "source_sha256 = \"", "but must have 64 lower-case"),
-            ("\"moments\"", "\"mean\"", "unknown variant `mean`, expected `moments`"),
+            (
+                "\"moments\"",
+                "\"mean\"",
+                "unknown variant `mean`, expected `attention` or `moments`",
+            ),
             ("terms", "version = \"1\"\nterms", "takes `repository`, `revision`, `terms`"),
             ("path = \"unet/model.onnx\"", "", "requires `path` or `file`"),
         ] {

@@ -1,6 +1,6 @@
 """`scripts/models adopt`: turns an exported pipeline into a model with a manifest.
 
-The manifest pins every file by size and sha256. Its other fields come from the existing manifest, or from
+The UNet is converted on the way (`attention.py`). The manifest pins every file by size and sha256. Its other fields come from the existing manifest, or from
 `models/templates/NAME.toml`.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from common.console import Problem
 
-from . import files, manifest_text, staging
-from .pipeline import LOOSE_SETTINGS, NETS, SETTINGS, Pipeline
+from . import conversion, files, manifest_text, staging
+from .pipeline import LOOSE_SETTINGS, NETS, SETTINGS, UNET, Pipeline
 from .progress import info
 
 
@@ -64,7 +64,10 @@ def copy_and_swap(pipeline, head, models, target, keep):
             shutil.copytree(pipeline.folder / name, made / name)
         for path, file in pipeline.files.items():
             (made / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, made / path)
+            if path == UNET:
+                info(f"  {path}: {conversion.run(conversion.PROGRAMS['attention'], file, made / path)}")
+            else:
+                shutil.copyfile(file, made / path)
         (made / "model.toml").write_text(head + pinned(made, pipeline.files))
         staging.swap(made, target)
     finally:

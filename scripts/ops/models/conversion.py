@@ -6,11 +6,16 @@ import sys
 from common.config import REPO
 from common.console import Problem
 
+# What manifests call the conversions of nets.
+PROGRAMS = {"attention": "attention.py", "moments": "moments.py"}
+
 
 def run(program, *arguments):
+    """Returns what the program says about the conversion, if anything."""
     answer = answer_of(program, *arguments)
     if answer.returncode:
         raise Problem(f"The conversion failed: {answer.stdout.strip()}")
+    return answer.stdout.strip()
 
 
 def external_data(net):

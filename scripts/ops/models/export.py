@@ -11,8 +11,9 @@ from pathlib import Path
 from common.config import CACHE, PROGRAMS, REPO
 from common.console import Problem, run_logged, step
 
-from . import adopt, catalog, hub_source, licensing, staging, worker_check
+from . import adopt, catalog, conversion, hub_source, licensing, staging, worker_check
 from .hub import Hub
+from .pipeline import UNET
 from .progress import info
 
 PLACE = CACHE / "export"
@@ -37,6 +38,8 @@ def export(models, name, source, settings, is_accepted=False, today=date.today):
     with tempfile.TemporaryDirectory(dir=PLACE, prefix="run-") as scratch:
         made = Path(scratch) / "pipeline"
         run_exporter(install(Path(scratch)), origin, source, made, settings)
+        # Before the comparison, so that what is compared is what runs.
+        conversion.run(conversion.PROGRAMS["attention"], made / UNET, made / UNET)
         verify(made, settings)
         adopt.adopt(models, name, made, keep=("reference",))
     if source is None:

@@ -12,7 +12,6 @@ from .fetch_state import State
 from .progress import amount, info
 
 STATE = ".fetched.json"
-PROGRAMS = {"moments": "moments.py"}
 
 
 def fetch(model, hub, is_accepted=False, today=date.today):
@@ -139,7 +138,8 @@ class Fetch:
             self.check(file, target)
             self.state.keep_source(file.file, actual)
         if file.convert:
-            conversion.run(PROGRAMS[file.convert], target, made)
+            if said := conversion.run(conversion.PROGRAMS[file.convert], target, made):
+                info(f"  {file.file}: {said}")
             target.unlink()
         actual = files.sha256_of(made)
         if file.sha256 not in (None, actual):

@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 
 from common.console import Problem
 
-CONVERSIONS = {"moments"}
+from .conversion import PROGRAMS
+
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
@@ -81,8 +82,8 @@ def read_file(entry, repository, revision, own_files, where):
         raise Problem(f"{where} has neither path nor file; path names the file in the repository.")
     own = own_files.get(file, {})
     convert = entry.get("convert")
-    if convert is not None and convert not in CONVERSIONS:
-        raise Problem(f"{where}.convert is {convert!r}; it must be {' or '.join(sorted(CONVERSIONS))}.")
+    if convert is not None and convert not in PROGRAMS:
+        raise Problem(f"{where}.convert is {convert!r}; it must be {' or '.join(sorted(PROGRAMS))}.")
     if "source_sha256" in entry and convert is None:
         raise Problem(f"{where}: {file} has a source_sha256, but is not converted; write sha256, or add convert.")
     if own and "sha256" in entry:

@@ -10,6 +10,7 @@ from . import conversion, files
 
 # The nets of pipelines. A pipeline has one of the first two.
 DENOISERS = ("unet", "transformer")
+UNET = "unet/model.onnx"
 NETS = (*DENOISERS, "text_encoder", "text_encoder_2", "vae_encoder", "vae_decoder")
 SETTINGS = ("tokenizer", "tokenizer_2", "scheduler")
 LOOSE_SETTINGS = ("model_index.json", "scheduler_config.json")
@@ -107,7 +108,7 @@ class Pipeline:
 
     def require_settings(self):
         """Stable Diffusion is opened by these files. Those of FLUX.2 depend on the export."""
-        if "unet/model.onnx" not in self.files:
+        if UNET not in self.files:
             return
         for path in ("model_index.json", "scheduler/scheduler_config.json", "tokenizer/", *(["tokenizer_2/"] if self.is_sdxl else [])):
             if not any(file.startswith(path) for file in self.files):

@@ -13,6 +13,7 @@ from common.console import Problem
 from ops.models import adopt, files, licensing, staging
 from ops.models.catalog import Catalog
 
+from .attention_net import AttentionNet
 from .sampling_encoder import convert_module
 
 TEMPLATE = """\
@@ -281,6 +282,18 @@ class AdoptTest(unittest.TestCase):
         (self.models / "templates/other.toml").write_text(TEMPLATE)
         self.assertIn("name is 'mine'; it must be 'other'", self.refusal(name="other"))
         self.assert_nothing_adopted()
+
+    def test_the_unet_is_converted_on_the_way_and_left_as_it_is_in_place(self):
+        unet = AttentionNet().to_bytes()
+        self.write({"unet/model.onnx": unet})
+        self.adopt()
+        made = (self.models / "mine/unet/model.onnx").read_bytes()
+        self.assertIn(b"MultiHeadAttention", made)
+        self.assertEqual(self.extras()["unet/model.onnx"]["size_bytes"], len(made))
+        self.assertEqual((self.export / "unet/model.onnx").read_bytes(), unet, "the export was changed")
+        (self.models / "mine/unet/model.onnx").write_bytes(unet)
+        self.adopt(folder=None)
+        self.assertEqual((self.models / "mine/unet/model.onnx").read_bytes(), unet)
 
     def test_an_adoption_replaces_the_source_of_a_fetched_model(self):
         text = TEMPLATE + '\n# Written by `scripts/models fetch`; you may edit everything above.\n[source]\nregistry = "hub"\n'

@@ -88,6 +88,13 @@ class ExportTest(unittest.TestCase):
         [(command, _)] = self.commands
         self.assertEqual([command[0], *command[2:]], [str(self.original), "--variant", "fp16"])
 
+    def test_the_unet_is_converted_before_it_is_compared(self):
+        compared = []
+        self.replace("verify", lambda made, settings: compared.append((made / "unet/model.onnx").read_bytes()))
+        self.export()
+        self.assertIn(b"MultiHeadAttention", compared[0])
+        self.assertEqual((self.models / NAME / "unet/model.onnx").read_bytes(), compared[0])
+
     def test_an_export_that_differs_from_diffusers_is_discarded(self):
         def differ(made, settings):
             raise Problem("it differs")

@@ -94,6 +94,22 @@ class HubTest(unittest.TestCase):
         self.assertEqual([path.name for path in self.models.rglob(".*")], [], "something was left behind")
         self.assertEqual(sum(path.is_file() for path in self.folder.rglob("*")), len(self.published) + 2)
 
+    def test_a_unet_is_converted_on_the_way(self):
+        sha256 = hub_model.sha256(self.published[UNET])
+        self.template(hub_model.template(self.published).replace(f'sha256 = "{sha256}"', f'convert = "attention"\nsource_sha256 = "{sha256}"'))
+        self.fetch()
+        self.assertIn("unet/model.onnx: attentions that are now one node each: 8", self.output)
+        made = (self.folder / UNET).read_bytes()
+        self.assertIn(b"MultiHeadAttention", made)
+        [unet] = [file for file in self.manifest()["source"]["files"] if file["path"] == UNET]
+        self.assertEqual((unet["convert"], unet["source_sha256"], unet["size_bytes"]), ("attention", sha256, len(self.published[UNET])))
+        [extra] = [extra for extra in self.manifest()["extra"] if extra["file"] == UNET]
+        self.assertEqual((extra["sha256"], extra["size_bytes"]), (hub_model.sha256(made), len(made)))
+        # A lost file is made again from the same download.
+        (self.folder / UNET).unlink()
+        self.fetch()
+        self.assertEqual((self.folder / UNET).read_bytes(), made)
+
     def test_the_manifest_says_which_checksums_nobody_had_published(self):
         self.fetch()
         lines = (self.folder / "model.toml").read_text().splitlines()
@@ -288,7 +304,7 @@ class HubTest(unittest.TestCase):
         for old, new, message in (
             ('revision = "main"', 'revision = "v1"', "source.revision is 'v1'; it must be a commit of 40 lower-case hexadecimal digits"),
             ('"somebody/tiny-onnx"', '"tiny"', "source.repository is 'tiny'; it must be two words"),
-            ('convert = "moments"', 'convert = "mean"', "source.files.convert is 'mean'; it must be moments"),
+            ('convert = "moments"', 'convert = "mean"', "source.files.convert is 'mean'; it must be attention or moments"),
             ('path = "model_index.json"', 'path = "../model_index.json"', "must be a relative path without `..`"),
             (
                 'path = "model_index.json"',
