@@ -1,6 +1,6 @@
 //! The levels of a picture: how much of the range from black to white it uses.
 
-use ndarray::{Array4, s};
+use ndarray::{Array4, ArrayView4, Axis, s};
 
 use crate::framing::Frame;
 
@@ -18,10 +18,7 @@ pub fn stretched(input: &Array4<u8>, frame: &Frame) -> Option<Array4<u8>> {
     let [rows, columns] = [&frame.y, &frame.x].map(|side| side.start as usize..side.end as usize);
     let inside = s![.., rows, columns, ..];
     let picture = input.slice(&inside);
-    let mut counts = [0_usize; 256];
-    for sample in picture {
-        counts[usize::from(*sample)] += 1;
-    }
+    let counts = counts_of(picture);
     let outliers = (picture.len() as f32 * OUTLIERS) as usize;
     let beyond = |counts: &mut dyn Iterator<Item = &usize>| {
         counts
@@ -43,6 +40,22 @@ pub fn stretched(input: &Array4<u8>, frame: &Frame) -> Option<Array4<u8>> {
     let mut stretched = input.clone();
     stretched.slice_mut(&inside).mapv_inplace(|sample| levels[usize::from(sample)]);
     Some(stretched)
+}
+
+/// Returns how many samples have each level.
+fn counts_of(picture: ArrayView4<'_, u8>) -> [usize; 256] {
+    // Equal samples follow each other, and adding to one count twice in a row takes a processor several times as long.
+    let mut tables = [[0_usize; 256]; 4];
+    for row in picture.axis_iter(Axis(1)) {
+        let row = row.as_standard_layout();
+        let samples = row.as_slice().unwrap_or_default();
+        for four in samples.chunks(4) {
+            for (table, sample) in tables.iter_mut().zip(four) {
+                table[usize::from(*sample)] += 1;
+            }
+        }
+    }
+    std::array::from_fn(|level| tables.iter().map(|table| table[level]).sum())
 }
 
 #[cfg(test)]

@@ -47,6 +47,9 @@ impl Thumbnail {
 
     /// Adds whole rows of interleaved samples.
     pub fn push(&mut self, rows: &[u8]) {
+        if self.block == 1 {
+            return self.push_pixels(rows);
+        }
         let count = self.channels.count();
         for row in rows.chunks_exact(self.size.0 as usize * count) {
             for (sum, run) in self.sums.iter_mut().zip(row.chunks(self.block * count)) {
@@ -62,6 +65,22 @@ impl Thumbnail {
                 self.close_block_row();
             }
         }
+    }
+
+    /// Adds pixels that are blocks themselves.
+    fn push_pixels(&mut self, samples: &[u8]) {
+        match self.channels {
+            Channels::Gray => self.extend::<1>(samples, |[v]| [v, v, v, u8::MAX]),
+            Channels::GrayAlpha => self.extend::<2>(samples, |[v, a]| [v, v, v, a]),
+            Channels::Rgb => self.extend::<3>(samples, |[r, g, b]| [r, g, b, u8::MAX]),
+            Channels::Rgba => self.extend::<4>(samples, |pixel| pixel),
+        }
+    }
+
+    fn extend<const N: usize>(&mut self, samples: &[u8], rgba: impl Fn([u8; N]) -> [u8; 4]) {
+        let pixels = samples.as_chunks::<N>().0.iter().map(|pixel| rgba(*pixel));
+        let visible = pixels.map(|pixel| if pixel[3] == 0 { [0; 4] } else { pixel });
+        self.reduced.extend(visible.flatten());
     }
 
     fn close_block_row(&mut self) {
@@ -168,6 +187,21 @@ mod tests {
         let small = decoded(&Thumbnail::encoded(picture).expect("it encodes"));
         assert_eq!(small.dimensions(), (512, 256));
         assert!(small.pixels().filter(|pixel| pixel[3] > 8).all(|pixel| pixel[0] > 240));
+    }
+
+    #[test]
+    fn pixels_without_blocks_are_taken_as_they_are() {
+        let push = |channels, samples: &[u8]| {
+            let mut thumbnail = Thumbnail::new((2, 1), channels);
+            thumbnail.push(samples);
+            thumbnail.into_rgba().expect("a row is there")
+        };
+        assert_eq!(push(Channels::Gray, &[7, 9]), (2, 1, vec![7, 7, 7, 255, 9, 9, 9, 255]));
+        assert_eq!(push(Channels::GrayAlpha, &[7, 3, 9, 0]), (2, 1, vec![7, 7, 7, 3, 0, 0, 0, 0]));
+        let rgb = vec![1, 2, 3, 255, 4, 5, 6, 255];
+        assert_eq!(push(Channels::Rgb, &[1, 2, 3, 4, 5, 6]), (2, 1, rgb));
+        let rgba = [1, 2, 3, 0, 4, 5, 6, 1];
+        assert_eq!(push(Channels::Rgba, &rgba), (2, 1, vec![0, 0, 0, 0, 4, 5, 6, 1]));
     }
 
     #[test]
