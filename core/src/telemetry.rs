@@ -27,7 +27,7 @@ pub struct TelemetryConfig {
     #[arg(
         long,
         env = "RETOUCH_LOG",
-        default_value = "info,ort=warn,sqlx=warn,apalis=warn,apalis_core=warn,stripe_webhook=off"
+        default_value = "info,ort=error,sqlx=warn,apalis=warn,apalis_core=warn,stripe_webhook=off"
     )]
     pub log: String,
     /// Write log lines as JSON, for collectors.

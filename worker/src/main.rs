@@ -58,7 +58,8 @@ async fn run() -> ExitCode {
     // Several TLS providers are linked in, so rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if !matches!(cli.command, Command::Serve(_)) {
-        telemetry::log_to_stderr("warn");
+        // ONNX Runtime warns about operators that belong on the CPU whenever a model is opened on a GPU.
+        telemetry::log_to_stderr("warn,ort=error");
         retouch_core::telemetry::exit_on_broken_pipe();
     }
     let outcome = match cli.command {
