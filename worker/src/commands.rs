@@ -88,9 +88,9 @@ pub struct ModelArgs {
     /// that can. On a CPU, `f16` shows what a GPU would return, and is slower.
     #[arg(long, env = "RETOUCH_PRECISION", value_enum, default_value = "manifest")]
     pub precision: PrecisionPolicy,
-    /// Use the channels-last (NHWC) layout for convolutions on a GPU.
-    #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
-    pub channels_last: bool,
+    /// Use the channels-last (NHWC) layout for convolutions on a GPU [default: true for upscalers]
+    #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL")]
+    pub channels_last: Option<bool>,
     /// Maximum number of pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU,
     /// 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -20,6 +20,8 @@ pub struct Batches {
     max_pixels: Option<u64>,
     /// Whether a run takes either one input or a full batch, so that the net sees few shapes.
     has_few_shapes: bool,
+    /// Whether single inputs and full batches have a session each, so that neither makes the other slower.
+    has_own_session: bool,
     /// How long an input waits for the next one that is being prepared.
     wait: Duration,
     expected: Arc<AtomicUsize>,
@@ -46,8 +48,9 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
+        let has_own_session = matches!(task, Task::Segmentation(_));
         let (lowered, expected) = (Arc::default(), Arc::default());
-        Self { max_inputs, lowered, max_pixels, has_few_shapes, wait, expected }
+        Self { max_inputs, lowered, max_pixels, has_few_shapes, has_own_session, wait, expected }
     }
 
     /// Returns the maximum batch size for inputs of `rows` and `columns`.
@@ -60,6 +63,11 @@ impl Batches {
     /// Returns whether the net should get inputs of few shapes.
     pub const fn has_few_shapes(&self) -> bool {
         self.has_few_shapes
+    }
+
+    /// Returns whether the size of runs may change at any time.
+    pub const fn has_own_session(&self) -> bool {
+        self.has_own_session
     }
 
     /// Returns the maximum batch size for small inputs.
@@ -98,8 +106,9 @@ impl Batches {
     }
 }
 
-/// Whether the runs of a net take one input or the most that they can, for nets that should get few shapes. It changes
-/// only after several runs in a row ask for it: preparing a net for another shape takes as long as many runs.
+/// Whether the runs of a net take one input or the most that they can, for nets that should get few shapes. Without a
+/// session for each, it changes only after several runs in a row ask for it: preparing a net for another shape takes as
+/// long as many runs.
 #[derive(Debug, Default)]
 pub struct RunSize {
     is_full: bool,
@@ -113,9 +122,13 @@ const PATIENCE: u32 = 4;
 impl RunSize {
     /// Returns how many inputs the next run takes, 1 or `largest`, when `waiting` are there. More than `waiting` means that
     /// some are repeated.
-    pub const fn next(&mut self, waiting: usize, largest: usize) -> usize {
+    pub const fn next(&mut self, waiting: usize, largest: usize, has_own_session: bool) -> usize {
         if largest == 1 {
             return 1;
+        }
+        if has_own_session {
+            // On an H200, a full batch of eight takes as long as four single runs.
+            return if waiting * 2 >= largest { largest } else { 1 };
         }
         let wants_full = waiting >= largest || self.is_full && waiting * 2 >= largest;
         self.asked = if wants_full == self.is_full { 0 } else { self.asked + 1 };
@@ -149,6 +162,7 @@ mod tests {
             lowered: Arc::default(),
             max_pixels: None,
             has_few_shapes: false,
+            has_own_session: false,
             wait: Duration::ZERO,
             expected: Arc::default(),
         };
@@ -170,11 +184,19 @@ mod tests {
     #[test]
     fn the_size_of_runs_changes_when_several_runs_ask_for_it() {
         let mut size = RunSize::default();
-        let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8));
+        let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8, false));
         assert_eq!(of([8, 8, 8, 2, 8]), [1; 5], "a run with few waiting inputs restarts the count");
         assert_eq!(of([8, 8, 8, 8, 5]), [1, 1, 8, 8, 8]);
         assert_eq!(of([1, 1, 1, 4, 3]), [8; 5], "half of the inputs are enough");
         assert_eq!(of([1, 1, 1, 7, 1]), [8, 8, 1, 1, 1]);
-        assert_eq!(size.next(1, 1), 1);
+        assert_eq!(size.next(1, 1, false), 1);
+    }
+
+    #[test]
+    fn the_size_of_runs_follows_what_waits_where_each_has_its_session() {
+        let mut size = RunSize::default();
+        let sizes = [8, 1, 4, 3].map(|waiting| size.next(waiting, 8, true));
+        assert_eq!(sizes, [8, 1, 8, 1]);
+        assert_eq!(size.next(9, 1, true), 1);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ndarray::{Array4, Axis, concatenate};
+use ndarray::Array4;
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
@@ -239,7 +239,7 @@ impl Thread<'_> {
         let largest = self.batches.largest(rows, columns);
         let batch = self.gather(first, largest);
         let inputs = if self.batches.has_few_shapes() {
-            self.run_size.next(batch.len(), largest)
+            self.run_size.next(batch.len(), largest, self.batches.has_own_session())
         } else {
             batch.len()
         };
@@ -537,18 +537,6 @@ fn run_batch(
     batch: &[Item],
     inputs: usize,
 ) -> Result<Vec<Output>, SessionError> {
-    if let ([only], 1) = (batch, inputs) {
-        return Ok(vec![net.run(&only.input)?]);
-    }
-    let last = batch.last().into_iter().cycle();
-    let views: Vec<_> =
-        batch.iter().chain(last).take(inputs).map(|item| item.input.view()).collect();
-    let failed = |error: &dyn std::fmt::Display| SessionError::Failed(format!("batch: {error}"));
-    let together = concatenate(Axis(0), &views).map_err(|error| failed(&error))?;
-    let mut outputs = net.run(&together)?.split();
-    if outputs.len() != inputs {
-        return Err(failed(&format!("{inputs} inputs gave {} outputs", outputs.len())));
-    }
-    outputs.truncate(batch.len());
-    Ok(outputs)
+    let pictures: Vec<_> = batch.iter().map(|item| item.input.view()).collect();
+    net.run_each(&pictures, inputs)
 }

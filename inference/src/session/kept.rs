@@ -190,9 +190,22 @@ pub fn on_device(
     DynTensor::new(&Allocator::new(session, memory)?, element, shape)
 }
 
+/// Allocates a tensor in host memory that the device reads and writes without the CPU; on a CPU, in ordinary host memory.
+pub fn page_locked(
+    session: &OrtSession,
+    device: Device,
+    element: TensorElementType,
+    shape: Vec<usize>,
+) -> ort::Result<DynTensor> {
+    let Device::Cuda = device else { return on_host(element, shape) };
+    let locked = AllocationDevice::CUDA_PINNED;
+    let memory = MemoryInfo::new(locked, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
+    DynTensor::new(&Allocator::new(session, memory)?, element, shape)
+}
+
 /// Allocates a tensor in host memory, to copy to or from the device.
 pub fn on_host(element: TensorElementType, shape: Vec<usize>) -> ort::Result<DynTensor> {
-    // Not pinned: ONNX Runtime 1.31 writes the output straight into pinned memory, and then fails to copy it to itself.
+    // Not page-locked: see `io_binding::plain_mut`.
     DynTensor::new(&Allocator::default(), element, shape)
 }
 

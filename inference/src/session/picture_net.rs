@@ -2,9 +2,9 @@
 
 use std::{fs, io};
 
-use ndarray::Array4;
+use ndarray::{Array4, ArrayView4, Axis, concatenate};
 use ort::session::{RunOptions, Session as OrtSession};
-use ort::value::TensorRef;
+use ort::value::{DynTensor, TensorRef};
 use tempfile::TempDir;
 use tracing::warn;
 
@@ -20,39 +20,58 @@ use crate::tensor::Tensors;
 
 /// A net with one input, a picture, and one output.
 pub struct PictureNet {
-    reader: OutputReader,
     /// Whether it takes one input at a time, whatever its graph says.
     runs_alone: bool,
-    /// Tensors kept on the device; `None` if the session does not keep any.
+    lane: Lane,
+    /// A session for batches, where a session that gets inputs of another shape would have to prepare for it.
+    batches: Option<Lane>,
+}
+
+/// A session and its tensors.
+struct Lane {
+    reader: OutputReader,
+    /// Tensors kept between runs; `None` if the session does not keep any.
     bindings: Option<ShapeBindings>,
     inner: OpenSession,
 }
 
 impl PictureNet {
+    /// Creates a net with one session, or with another one for batches.
     pub(super) fn new(
-        inner: OrtSession,
+        (inner, bindings): (OrtSession, Option<ShapeBindings>),
+        batches: Option<(OrtSession, Option<ShapeBindings>)>,
         tensors: &Tensors<'_>,
-        bindings: Option<ShapeBindings>,
     ) -> Self {
         let reader = OutputReader { returns: tensors.returns, white: tensors.white };
-        Self { reader, runs_alone: false, bindings, inner: inner.into() }
+        let lane = |inner: OrtSession, bindings| Lane { reader, bindings, inner: inner.into() };
+        let batches = batches.map(|(inner, bindings)| lane(inner, bindings));
+        Self { runs_alone: false, lane: lane(inner, bindings), batches }
     }
 
     /// Returns whether one run can take a batch: the first axis of the input has an open size, and nobody has found out
     /// that a batch is wrong.
     pub fn takes_batches(&self) -> bool {
         let is_open = |input| port(input).shape.first() == Some(&None);
-        !self.runs_alone && self.inner.inputs().iter().any(is_open)
+        !self.runs_alone && self.lane.inner.inputs().iter().any(is_open)
     }
 
     /// Disables batches from now on, because a batch gives other outputs than single runs.
-    pub const fn run_alone(&mut self) {
+    pub fn run_alone(&mut self) {
         self.runs_alone = true;
+        self.batches = None;
     }
 
-    /// Returns the number of shapes whose tensors are kept on the device, at most 8.
+    /// Returns the number of shapes whose tensors are kept, at most 8 for each session.
     pub fn kept_shapes(&self) -> usize {
-        self.bindings.as_ref().map_or(0, ShapeBindings::len)
+        let lanes = [Some(&self.lane), self.batches.as_ref()].into_iter().flatten();
+        lanes.filter_map(|lane| lane.bindings.as_ref()).map(ShapeBindings::len).sum()
+    }
+
+    const fn lane_of(&mut self, batch: usize) -> &mut Lane {
+        match &mut self.batches {
+            Some(batches) if batch > 1 => batches,
+            _ => &mut self.lane,
+        }
     }
 
     /// Runs the net on pictures, bytes `[batch, row, column, 3]`: R, G and B.
@@ -60,14 +79,40 @@ impl PictureNet {
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
-        let device = device::share();
-        let run = match &mut self.bindings {
-            Some(bindings) => bindings.run(&mut self.inner, self.reader, pictures),
-            None => Ok(None),
-        };
-        if let Some(output) = run.map_err(|error| classify(&error))? {
+        self.lane_of(pictures.len_of(Axis(0))).run(pictures)
+    }
+
+    /// Runs the net on a batch of `size` that consists of pictures, bytes `[1, row, column, 3]` of one shape, with the last one
+    /// repeated to fill it. Returns the output of each picture, as a batch of one.
+    ///
+    /// # Errors
+    /// Same as [`Self::run`].
+    pub fn run_each(
+        &mut self,
+        pictures: &[ArrayView4<'_, u8>],
+        size: usize,
+    ) -> Result<Vec<Output>, SessionError> {
+        self.lane_of(size).run_each(pictures, size)
+    }
+
+    /// Runs the net on pictures as [`Self::run`] does, and returns where its operators ran.
+    ///
+    /// # Errors
+    /// ONNX Runtime's message if it refuses the input or fails, or why its profile cannot be read.
+    pub fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
+        self.lane_of(pictures.len_of(Axis(0))).placement(pictures)
+    }
+}
+
+impl Lane {
+    fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
+        let reader = self.reader;
+        let shape = pictures.dim().into();
+        let bound = self.run_bound((shape, &[pictures.view()]), |outputs| reader.read(outputs))?;
+        if let Some(output) = bound {
             return Ok(output);
         }
+        let device = device::share();
         let output = self.run_unbound(pictures).map_err(|error| classify(&error))?;
         drop(device);
         if let Some(bindings) = &mut self.bindings
@@ -84,11 +129,49 @@ impl PictureNet {
         Ok(output)
     }
 
-    /// Runs the net on pictures as [`Self::run`] does, and returns where its operators ran.
-    ///
-    /// # Errors
-    /// ONNX Runtime's message if it refuses the input or fails, or why its profile cannot be read.
-    pub fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
+    fn run_each(
+        &mut self,
+        pictures: &[ArrayView4<'_, u8>],
+        size: usize,
+    ) -> Result<Vec<Output>, SessionError> {
+        let reader = self.reader;
+        let failed = |reason: String| SessionError::Failed(format!("batch: {reason}"));
+        let Some(last) = pictures.last() else { return Ok(Vec::new()) };
+        let (_, rows, columns, channels) = last.dim();
+        let shape = [size, rows, columns, channels];
+        let read = |outputs: &[&DynTensor]| reader.read_each(outputs, pictures.len());
+        let bound = self.run_bound((shape, pictures), read)?;
+        let outputs = if let Some(outputs) = bound {
+            outputs
+        } else {
+            let repeated = std::iter::repeat_n(*last, size.saturating_sub(pictures.len()));
+            let views: Vec<_> = pictures.iter().copied().chain(repeated).collect();
+            let batch = concatenate(Axis(0), &views).map_err(|error| failed(error.to_string()))?;
+            let mut each = self.run(&batch)?.split();
+            each.truncate(pictures.len());
+            each
+        };
+        if outputs.len() != pictures.len() {
+            return Err(failed(format!(
+                "{} inputs gave {} outputs",
+                pictures.len(),
+                outputs.len()
+            )));
+        }
+        Ok(outputs)
+    }
+
+    fn run_bound<T>(
+        &mut self,
+        batch: ([usize; 4], &[ArrayView4<'_, u8>]),
+        read: impl FnOnce(&[&DynTensor]) -> ort::Result<T>,
+    ) -> Result<Option<T>, SessionError> {
+        let Some(bindings) = &mut self.bindings else { return Ok(None) };
+        let _device = device::share();
+        bindings.run(&mut self.inner, batch, read).map_err(|error| classify(&error))
+    }
+
+    fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
         let failed = |error: io::Error| SessionError::Failed(format!("the profile: {error}"));
         let folder = TempDir::new().map_err(failed)?;
         let _device = device::share();

@@ -29,7 +29,7 @@ use crate::onnx::pictures::PICTURE;
 use crate::onnx::{self, pictures};
 use crate::runs::Runs;
 use crate::shapes::InputShapes;
-use crate::tensor::{Precision, Tensors};
+use crate::tensor::{Precision, Returns, Tensors};
 
 /// Maximum number of CPU threads of a session on a GPU.
 const GPU_INTRA_THREADS: usize = 8;
@@ -41,6 +41,15 @@ pub struct ExtraFile {
     pub name: String,
     /// The content. ONNX Runtime copies what it needs while it opens the model.
     pub bytes: Arc<[u8]>,
+}
+
+/// How a session on a GPU runs its kernels.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kernels {
+    /// Whether it records them as CUDA graphs.
+    records: bool,
+    /// Whether convolutions use the channels-last layout.
+    channels_last: bool,
 }
 
 /// The loaded ONNX Runtime library and its selected device.
@@ -189,8 +198,8 @@ impl Runtime {
     /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
         let _device = device::share_to_load();
-        let session = self.build(model, extra, false).map_err(|error| classify(&error))?;
-        Ok(Session(session.into()))
+        let session = self.build(model, extra, Kernels::default());
+        Ok(Session(session.map_err(|error| classify(&error))?.into()))
     }
 
     /// Opens the model in this file, and the files next to it with tensors of its graph.
@@ -199,7 +208,7 @@ impl Runtime {
     /// Same as [`Self::open`].
     pub(crate) fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
         let _device = device::share_to_load();
-        let open = || self.builder(false)?.commit_from_file(model);
+        let open = || self.builder(Kernels::default())?.commit_from_file(model);
         open().map_err(|error| classify(&error))
     }
 
@@ -237,13 +246,26 @@ impl Runtime {
     ) -> Result<PictureNet, SessionError> {
         let _device = device::share_to_load();
         let model = &pictures::take_bytes(model, tensors).map_err(SessionError::Failed)?;
-        let (inner, keeping) = match &self.engines {
+        let returns_pictures = tensors.returns == Returns::Picture;
+        let channels_last = self.settings.gpu.channels_last.unwrap_or(returns_pictures);
+        let open = || match &self.engines {
             Some(engines) if self.opens_engines => {
-                (self.build_engine(engines, model, extra, shapes)?, self.keeping())
+                Ok((self.build_engine(engines, model, extra, shapes)?, self.keeping()))
             }
-            _ => self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?,
+            _ => {
+                let kernels = |records| Kernels { records, channels_last };
+                self.open_keeping(|records| self.build(model, extra, kernels(records)))
+            }
         };
-        Ok(PictureNet::new(inner, tensors, ShapeBindings::new(self.device, keeping)))
+        let bound = |(inner, keeping)| (inner, ShapeBindings::new(self.device, keeping));
+        // The batches of upscalers need too much memory for a second session.
+        let has_batches = !returns_pictures
+            && self.has_few_shapes()
+            && self.batching().0 > 1
+            && !self.opens_engines
+            && onnx::input_axes(model, PICTURE).is_ok_and(|axes| axes.first() == Some(&None));
+        let batches = if has_batches { Some(bound(open()?)) } else { None };
+        Ok(PictureNet::new(bound(open()?), batches, tensors))
     }
 
     /// Opens a session, with CUDA graphs if the settings say so and the model allows it. None are recorded where engines are
@@ -288,8 +310,13 @@ impl Runtime {
         open().map(|session| Session(session.into())).map_err(|error| classify(&error))
     }
 
-    fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {
-        commit(self.builder(graphs)?, model, extra)
+    fn build(
+        &self,
+        model: &[u8],
+        extra: &[ExtraFile],
+        kernels: Kernels,
+    ) -> ort::Result<OrtSession> {
+        commit(self.builder(kernels)?, model, extra)
     }
 
     /// Builds an engine, or reads it from the folder. The device's own kernels run what the engine cannot.
@@ -306,12 +333,13 @@ impl Runtime {
         let build = || {
             let builder = match engines.builder.provider(&engines.folder, &key, profile.clone()) {
                 Some(provider) => {
-                    let own = execution_providers(self.device, &self.settings.gpu, false);
+                    let own = Kernels::default();
+                    let own = execution_providers(self.device, &self.settings.gpu, own);
                     let providers: Vec<_> = [provider].into_iter().chain(own).collect();
                     self.builder_on(providers)?
                 }
                 None => self
-                    .builder(false)?
+                    .builder(Kernels::default())?
                     .with_intra_threads(1)?
                     .with_optimization_level(GraphOptimizationLevel::Level1)?,
             };
@@ -328,8 +356,8 @@ impl Runtime {
         opened.map_err(|error| classify(&error))
     }
 
-    fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
-        self.builder_on(execution_providers(self.device, &self.settings.gpu, graphs))
+    fn builder(&self, kernels: Kernels) -> ort::Result<SessionBuilder> {
+        self.builder_on(execution_providers(self.device, &self.settings.gpu, kernels))
     }
 
     fn builder_on(&self, providers: Vec<ExecutionProviderDispatch>) -> ort::Result<SessionBuilder> {
@@ -339,9 +367,9 @@ impl Runtime {
             .with_memory_pattern(self.device == Device::Cpu)?
             .with_intra_threads(intra_threads(self.device, self.settings.intra_threads))?
             .with_inter_threads(1)?
-            // Spinning saves a third of a small model's time. Between runs it would occupy a core that pixel work
-            // needs, so it stops when the run ends.
-            .with_intra_op_spinning(true)?
+            // On a CPU, spinning saves a third of a small model's time. Between runs it would occupy a core that pixel work
+            // needs, so it stops when the run ends. During a run on a GPU, it would do the same.
+            .with_intra_op_spinning(self.device == Device::Cpu)?
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::All)?
             .with_execution_providers(providers)?;
@@ -474,7 +502,11 @@ fn probe(
 ) -> Result<(), SessionError> {
     let compute = || -> ort::Result<()> {
         let mut session = OrtSession::builder(environment)?
-            .with_execution_providers(execution_providers(device, &settings.gpu, false))?
+            .with_execution_providers(execution_providers(
+                device,
+                &settings.gpu,
+                Kernels::default(),
+            ))?
             .commit_from_memory(&onnx::probe::model())?;
         let input = Array4::<f32>::zeros(onnx::probe::SHAPE);
         session.run(ort::inputs![TensorRef::from_array_view(input.view())?])?;
@@ -489,7 +521,7 @@ fn probe(
 fn execution_providers(
     device: Device,
     gpu: &GpuSettings,
-    graphs: bool,
+    kernels: Kernels,
 ) -> Vec<ExecutionProviderDispatch> {
     match device {
         Device::Cpu => vec![ep::CPU::default().build()],
@@ -502,10 +534,10 @@ fn execution_providers(
                 .with_conv_max_workspace(true)
                 .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
                 .with_tf32(gpu.tf32)
-                .with_prefer_nhwc(gpu.channels_last)
+                .with_prefer_nhwc(kernels.channels_last)
                 // ONNX Runtime 1.31 adds the bias to memory that it does not clear when the shape stays the same.
                 .with_fuse_conv_bias(false)
-                .with_cuda_graph(graphs);
+                .with_cuda_graph(kernels.records);
             let cuda = match gpu.memory_limit_bytes {
                 Some(limit) => cuda.with_memory_limit(limit),
                 None => cuda,
