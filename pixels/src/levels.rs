@@ -18,7 +18,7 @@ pub fn stretched(input: &Array4<u8>, frame: &Frame) -> Option<Array4<u8>> {
     let [rows, columns] = [&frame.y, &frame.x].map(|side| side.start as usize..side.end as usize);
     let inside = s![.., rows, columns, ..];
     let picture = input.slice(&inside);
-    let counts = counts_of(picture);
+    let counts = counts_of(&picture);
     let outliers = (picture.len() as f32 * OUTLIERS) as usize;
     let beyond = |counts: &mut dyn Iterator<Item = &usize>| {
         counts
@@ -43,7 +43,7 @@ pub fn stretched(input: &Array4<u8>, frame: &Frame) -> Option<Array4<u8>> {
 }
 
 /// Returns how many samples have each level.
-fn counts_of(picture: ArrayView4<'_, u8>) -> [usize; 256] {
+fn counts_of(picture: &ArrayView4<'_, u8>) -> [usize; 256] {
     // Equal samples follow each other, and adding to one count twice in a row takes a processor several times as long.
     let mut tables = [[0_usize; 256]; 4];
     for row in picture.axis_iter(Axis(1)) {
