@@ -225,8 +225,10 @@ class Net:
             return None
         if len(kinds) != 1 or not kinds <= {FLOAT, HALF} or element not in (None, *kinds):
             return None
-        # A net whose batches differed would not run, so it is enough that a batch is one of the three.
         batches = {shape[0] for shape in shapes}
+        # The products repeat a batch of one; the operator does not. Sizes under other names are equal, or nothing would run.
+        if 1 in batches and len(batches) > 1:
+            return None
         tails = [[heads, width // heads]] * 3 + [[width]]
         for shape, target, tail in zip([*shapes, shapes[0]], targets, tails):
             if shape[2] != width or not is_sure(target, batches, shape[1], tail):

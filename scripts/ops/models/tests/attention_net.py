@@ -24,6 +24,7 @@ class AttentionNet:
         columns=(0, 2, 3, 1),
         split=None,
         unfolded=HEADS,
+        batch_of_context="batch",
     ):
         self.file = convert_module("onnx_file")
         self.graph = self.file.Graph("attention")
@@ -33,7 +34,7 @@ class AttentionNet:
         self.perm = perm
         self.split = split
         self.graph.input("x", ["batch", *["height", "width"][: rank - 2], WIDTH])
-        self.graph.input("context", ["batch", 77, WIDTH])
+        self.graph.input("context", [batch_of_context, 77, WIDTH])
         for name in ("first", "minus_one"):
             self.graph.constant(name, [1], [{"first": 0, "minus_one": -1}[name]], self.file.INT64)
         query, key, value = self.projected("q", "x"), self.projected("k", "context"), self.projected("v", "context")

@@ -88,6 +88,8 @@ class AttentionTest(unittest.TestCase):
             {"split": [-1, HEAD_SIZE, WIDTH]},
             {"split": [7, -1, HEAD_SIZE]},
             {"split": [-1, HEADS, HEAD_SIZE, 1], "perm": (0, 2, 1, 3)},
+            # A text that all pictures of a batch share.
+            {"batch_of_context": 1, "computes_sizes": False},
         ):
             with self.subTest(change):
                 net = AttentionNet(**change).to_bytes()
