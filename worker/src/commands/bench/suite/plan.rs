@@ -56,6 +56,9 @@ const TENSORRT_LIBRARY: &str = "libonnxruntime_providers_tensorrt.so";
 /// The setting whose results the others are compared with.
 pub const REFERENCE: &str = "CPU";
 
+const CHANNELS_LAST: &str = "--channels-last=true";
+const CHANNELS_FIRST: &str = "--channels-last=false";
+
 const fn setting(name: &'static str, args: &'static [&'static str]) -> Setting {
     Setting { name, args, builds_engines: false }
 }
@@ -65,7 +68,7 @@ const ON_CPU: [Setting; 2] = [
     setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
 ];
 
-const ON_CUDA: [Setting; 10] = [
+const ON_CUDA: [Setting; 11] = [
     setting("CUDA", &["--device=cuda"]),
     setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
     setting("CUDA, any shape", &["--device=cuda", "--few-shapes=false"]),
@@ -73,7 +76,8 @@ const ON_CUDA: [Setting; 10] = [
     setting("CUDA, f32 without TF32", &["--device=cuda", "--tf32=false", "--precision=f32"]),
     setting("CUDA, f16", &["--device=cuda", "--precision=f16"]),
     setting("CUDA, f32", &["--device=cuda", "--precision=f32"]),
-    setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
+    setting("CUDA, channels last", &["--device=cuda", CHANNELS_LAST]),
+    setting("CUDA, channels first", &["--device=cuda", CHANNELS_FIRST]),
     setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
     // A graph is for one shape.
     setting("CUDA graphs", &["--device=cuda", "--cuda-graphs=true", "--batch=1"]),
@@ -98,6 +102,12 @@ impl Setting {
     /// Returns whether it changes how many inputs run together, which concerns only nets for pictures.
     pub fn is_about_batches(&self) -> bool {
         self.args.iter().any(|argument| argument.starts_with("--batch="))
+    }
+
+    /// Returns whether it only repeats what nets of this kind do by default.
+    fn repeats_default(&self, kind: Kind) -> bool {
+        let default = if kind == Kind::Upscale { CHANNELS_LAST } else { CHANNELS_FIRST };
+        self.args.contains(&default)
     }
 
     /// Returns how precisely it makes nets compute; `None` for as their manifests say.
@@ -205,7 +215,10 @@ pub fn cases(
             let stated = manifest.task.net().map(NetTask::precision);
             match setting.precision() {
                 Some(precision) => stated.is_some_and(|stated| stated != precision),
-                None => kind.has_sizes() || !setting.is_about_batches(),
+                None => {
+                    (kind.has_sizes() || !setting.is_about_batches())
+                        && !setting.repeats_default(*kind)
+                }
             }
         };
         compared.extend(with_nets.iter().filter(is_telling).map(|own| (*own, *setting)));
