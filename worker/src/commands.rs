@@ -71,7 +71,7 @@ pub struct ModelArgs {
     /// What builds the engines.
     #[arg(long, env = "RETOUCH_TENSORRT", value_enum, default_value_t)]
     pub tensorrt: EngineBuilder,
-    /// Keep a model's tensors on the device between runs [default: true on a GPU]
+    /// Keep a model's tensors allocated between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
     /// Limit the input shapes that nets see: a few tile sizes, and either one input or a full batch. cuDNN plans every

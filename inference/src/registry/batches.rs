@@ -48,7 +48,7 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
-        let has_own_session = matches!(task, Task::Segmentation(_));
+        let has_own_session = runtime.separates_batches(task);
         let (lowered, expected) = (Arc::default(), Arc::default());
         Self { max_inputs, lowered, max_pixels, has_few_shapes, has_own_session, wait, expected }
     }
@@ -128,7 +128,7 @@ impl RunSize {
         }
         if has_own_session {
             // On an H200, a full batch of eight takes as long as four single runs.
-            return if waiting * 2 >= largest { largest } else { 1 };
+            return if waiting > 1 && waiting * 2 >= largest { largest } else { 1 };
         }
         let wants_full = waiting >= largest || self.is_full && waiting * 2 >= largest;
         self.asked = if wants_full == self.is_full { 0 } else { self.asked + 1 };
@@ -198,5 +198,6 @@ mod tests {
         let sizes = [8, 1, 4, 3].map(|waiting| size.next(waiting, 8, true));
         assert_eq!(sizes, [8, 1, 8, 1]);
         assert_eq!(size.next(9, 1, true), 1);
+        assert_eq!([size.next(1, 2, true), size.next(2, 2, true)], [1, 2]);
     }
 }

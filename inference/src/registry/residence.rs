@@ -210,7 +210,10 @@ impl Residence {
                 (limit, &self.manifest.task)
             {
                 let proven = batch.min(2) as u64;
-                let per_input = (self.needed.saturating_sub(weights) / proven).max(1);
+                let sessions = sessions(&self.manifest.task, &self.runtime, batch);
+                // A session for single pictures ran one more input.
+                let ran = proven + sessions - 1;
+                let per_input = (self.needed.saturating_sub(sessions * weights) / ran).max(1);
                 let room = (limit / BATCHES_SHARE).saturating_sub(self.needed);
                 let more = (batch as u64 - proven).min(room / per_input);
                 self.needed += more * per_input;
@@ -365,15 +368,21 @@ fn file_bytes(manifest: &Manifest) -> u64 {
     manifest.files.iter().map(|file| file.size_bytes).sum()
 }
 
-/// Estimates the memory that a model needs before it is measured: twice its files, because weights in 16 bits may
-/// become 32, and on a GPU some memory that its libraries take for each model.
+/// Returns how many sessions have the weights of a model that takes batches of this size.
+fn sessions(task: &Task, runtime: &Runtime, batch: usize) -> u64 {
+    if batch > 1 && runtime.separates_batches(task) { 2 } else { 1 }
+}
+
+/// Estimates the memory that a model needs before it is measured: twice its files for each session, because weights in 16
+/// bits may become 32, and on a GPU some memory that its libraries take for each model.
 fn estimate(manifest: &Manifest, runtime: &Runtime) -> u64 {
     let files = file_bytes(manifest);
     let around = match runtime.device() {
         Device::Cuda if files > 0 => 256 << 20,
         Device::Cuda | Device::Cpu => 0,
     };
-    2 * files + around + tiles_bytes(&manifest.task, runtime)
+    let sessions = sessions(&manifest.task, runtime, runtime.batching().0);
+    2 * sessions * files + around + tiles_bytes(&manifest.task, runtime)
 }
 
 /// Returns the maximum memory of one run of an upscaler, whose tiles are larger than the picture of its checks.

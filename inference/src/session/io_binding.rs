@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-use ndarray::{Array4, ArrayView4, ArrayViewMut4, Axis, Ix4, Slice};
+use ndarray::{ArrayView4, ArrayViewMut4, Axis, Ix4, Slice};
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{
     DynTensor, DynTensorValueType, PrimitiveTensorElementType, TensorElementType, TensorRefMut,
@@ -111,7 +111,7 @@ impl ShapeBindings {
         &mut self,
         session: &mut OrtSession,
         reader: OutputReader,
-        input: &Array4<u8>,
+        input: ArrayView4<'_, u8>,
         output: &Output,
     ) -> ort::Result<()> {
         let shape = input.dim().into();
@@ -123,13 +123,13 @@ impl ShapeBindings {
         let Some(_device) = device::claim(records) else { return Ok(()) };
         self.seen.retain(|seen| *seen != shape);
         let make = |options| {
-            ShapeBinding::new(session, self.device, reader, (input, output), options, records)
+            ShapeBinding::new(session, self.device, reader, (shape, output), options, records)
         };
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // The first run of a graph records it, and the second one replays it.
         let runs = if records { 2 } else { usize::from(!self.is_proven) };
         for _ in 0..runs {
-            let bound = binding.run(session, &[input.view()], |outputs| reader.read(outputs))?;
+            let bound = binding.run(session, &[input], |outputs| reader.read(outputs))?;
             check_same_output(output, &bound)?;
         }
         self.is_proven = true;
@@ -154,7 +154,7 @@ impl ShapeBinding {
         session: &OrtSession,
         device: Device,
         reader: OutputReader,
-        (input, output): (&Array4<u8>, &Output),
+        (shape, output): ([usize; 4], &Output),
         options: RunOptions,
         is_recorded: bool,
     ) -> ort::Result<Self> {
@@ -166,7 +166,7 @@ impl ShapeBinding {
             Ok(Kept { on_device: fixed.transpose()?, on_host })
         };
         let mut binding = session.create_binding()?;
-        let kept_input = keep(BYTES, input.shape().to_vec())?;
+        let kept_input = keep(BYTES, shape.to_vec())?;
         if let Some(fixed) = &kept_input.on_device {
             binding.bind_input(PICTURE, fixed)?;
         }
@@ -185,7 +185,7 @@ impl ShapeBinding {
             }
             outputs.push(kept);
         }
-        Ok(Self { shape: input.dim().into(), binding, options, input: kept_input, outputs })
+        Ok(Self { shape, binding, options, input: kept_input, outputs })
     }
 
     fn run<T>(
@@ -246,5 +246,26 @@ fn plain_mut(tensor: &mut DynTensor) -> ort::Result<ValueRefMut<'_, DynTensorVal
     match *tensor.data_type() {
         TensorElementType::Uint8 => of::<u8>(tensor),
         _ => of::<f32>(tensor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array4;
+
+    use super::*;
+
+    #[test]
+    fn the_last_picture_fills_the_rest_of_a_batch() {
+        let picture = |value| Array4::from_elem((1, 2, 2, 3), value);
+        let (one, two) = (picture(1), picture(2));
+        let filled = |pictures: &[ArrayView4<'_, u8>]| {
+            let mut batch = Array4::zeros((4, 2, 2, 3));
+            fill(&mut batch.view_mut(), pictures);
+            batch.axis_iter(Axis(0)).map(|picture| picture[[0, 0, 0]]).collect::<Vec<_>>()
+        };
+        assert_eq!(filled(&[one.view(), two.view()]), [1, 2, 2, 2]);
+        let whole = Array4::from_shape_fn((4, 2, 2, 3), |(at, ..)| at as u8);
+        assert_eq!(filled(&[whole.view()]), [0, 1, 2, 3]);
     }
 }

@@ -25,7 +25,7 @@ const GRAPH_OPTION: &str = "gpu_graph_id";
 /// Its value for runs without one.
 const NO_GRAPH: i32 = -1;
 
-/// The bindings and tensors that a session keeps on the device between runs.
+/// The bindings and tensors that a session keeps between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
     Nothing,

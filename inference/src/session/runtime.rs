@@ -24,6 +24,7 @@ use super::{
 };
 use crate::device::Device;
 use crate::faults::RunFaults;
+use crate::manifest::Task;
 use crate::memory::{Memory, MemorySettings, Reading};
 use crate::onnx::pictures::PICTURE;
 use crate::onnx::{self, pictures};
@@ -153,6 +154,21 @@ impl Runtime {
         self.settings.gpu.few_shapes.unwrap_or(self.device == Device::Cuda)
     }
 
+    /// Returns whether the batches of a model run in a session of their own, where a session that gets inputs of another shape
+    /// has to prepare for it. Those of an upscaler would need too much memory.
+    pub fn separates_batches(&self, task: &Task) -> bool {
+        matches!(task, Task::Segmentation(_)) && self.has_lanes()
+    }
+
+    fn has_lanes(&self) -> bool {
+        self.has_few_shapes() && self.batching().0 > 1 && !self.opens_engines
+    }
+
+    /// Returns how the sessions of nets run that do not take a picture.
+    fn kernels(&self) -> Kernels {
+        Kernels { records: false, channels_last: self.settings.gpu.channels_last.unwrap_or(false) }
+    }
+
     /// Returns the folder that records which models have passed their checks.
     pub fn passed_checks(&self) -> Option<&Path> {
         self.settings.passed_checks.as_deref()
@@ -198,7 +214,7 @@ impl Runtime {
     /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
         let _device = device::share_to_load();
-        let session = self.build(model, extra, Kernels::default());
+        let session = self.build(model, extra, self.kernels());
         Ok(Session(session.map_err(|error| classify(&error))?.into()))
     }
 
@@ -208,7 +224,7 @@ impl Runtime {
     /// Same as [`Self::open`].
     pub(crate) fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
         let _device = device::share_to_load();
-        let open = || self.builder(Kernels::default())?.commit_from_file(model);
+        let open = || self.builder(self.kernels())?.commit_from_file(model);
         open().map_err(|error| classify(&error))
     }
 
@@ -231,7 +247,7 @@ impl Runtime {
         }
     }
 
-    /// Opens a net that takes pictures, with these tensors. Its tensors may stay on the device between runs. Builds its
+    /// Opens a net that takes pictures, with these tensors, which may stay allocated between runs. Builds its
     /// engine for inputs of these shapes if this runtime [opens engines](Self::opens_engines) and it is not in the folder
     /// yet, which takes minutes.
     ///
@@ -258,14 +274,18 @@ impl Runtime {
             }
         };
         let bound = |(inner, keeping)| (inner, ShapeBindings::new(self.device, keeping));
-        // The batches of upscalers need too much memory for a second session.
+        let own = bound(open()?);
         let has_batches = !returns_pictures
-            && self.has_few_shapes()
-            && self.batching().0 > 1
-            && !self.opens_engines
+            && self.has_lanes()
             && onnx::input_axes(model, PICTURE).is_ok_and(|axes| axes.first() == Some(&None));
-        let batches = if has_batches { Some(bound(open()?)) } else { None };
-        Ok(PictureNet::new(bound(open()?), batches, tensors))
+        let batches = match has_batches.then(&open) {
+            Some(Err(error)) => {
+                warn!(%error, "Running batches of a model in the session of single pictures");
+                None
+            }
+            opened => opened.transpose()?.map(bound),
+        };
+        Ok(PictureNet::new(own, batches, tensors))
     }
 
     /// Opens a session, with CUDA graphs if the settings say so and the model allows it. None are recorded where engines are
@@ -333,13 +353,12 @@ impl Runtime {
         let build = || {
             let builder = match engines.builder.provider(&engines.folder, &key, profile.clone()) {
                 Some(provider) => {
-                    let own = Kernels::default();
-                    let own = execution_providers(self.device, &self.settings.gpu, own);
+                    let own = execution_providers(self.device, &self.settings.gpu, self.kernels());
                     let providers: Vec<_> = [provider].into_iter().chain(own).collect();
                     self.builder_on(providers)?
                 }
                 None => self
-                    .builder(Kernels::default())?
+                    .builder(self.kernels())?
                     .with_intra_threads(1)?
                     .with_optimization_level(GraphOptimizationLevel::Level1)?,
             };

@@ -53,11 +53,11 @@ pub enum PrecisionPolicy {
 
 #[derive(Clone, Debug)]
 pub struct GpuSettings {
-    /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
+    /// The size limit of the GPU memory arena of one session, in bytes; `None` for no limit. A cutout net has two sessions.
     pub memory_limit_bytes: Option<usize>,
     /// How engines are built; `None` runs nets with the device's own kernels.
     pub engines: Option<EngineSettings>,
-    /// Whether a net's tensors stay on the device between runs of the same shape. `None` means yes on a GPU and no on a
+    /// Whether a net's tensors stay allocated between runs of the same shape. `None` means yes on a GPU and no on a
     /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
     /// Whether to limit the input shapes that a net sees: a few tile sizes, and either one input or a full batch.
@@ -72,7 +72,7 @@ pub struct GpuSettings {
     /// Which nets compute in 16 bits. The only setting that also applies to a CPU.
     pub precision: PrecisionPolicy,
     /// Whether convolutions use the channels-last (NHWC) layout, which tensor cores read. `None` means that the nets that
-    /// return pictures do: upscalers run a third faster. Other nets have operators without kernels for this layout.
+    /// return pictures do: an upscaler takes a third less time. Other nets have operators without kernels for this layout.
     pub channels_last: Option<bool>,
 }
 

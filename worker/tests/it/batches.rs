@@ -208,6 +208,31 @@ async fn with_few_shapes_a_run_takes_one_input_or_the_most() {
 }
 
 #[tokio::test]
+async fn batches_of_a_cutout_net_have_a_session_and_keep_their_tensors() {
+    let batching = Batching { max_inputs: Some(4), wait: Duration::from_secs(5) };
+    let gpu =
+        GpuSettings { few_shapes: Some(true), keep_tensors: Some(true), ..GpuSettings::default() };
+    let settings = RuntimeSettings { gpu, ..settings(batching, RunFaults::default()) };
+    let runtime = Runtime::start(settings).unwrap();
+    let manifest = Manifest::read(&repository().join("models/tiny/segment")).unwrap();
+    assert!(runtime.separates_batches(&manifest.task));
+    let model = load_model(manifest.clone(), runtime.clone(), |_| {}).await.unwrap();
+    let alone = load_model(manifest, crate::runtime(), |_| {}).await.unwrap();
+    assert_eq!(model.max_batch(), 4);
+    let inputs: Vec<_> = (0..4).map(|seed| input(seed, 32)).collect();
+    // Twice each, so that the second run is on kept tensors. Half of a batch is enough for one.
+    for (waiting, started) in [(1, 1), (1, 1), (4, 1), (4, 1), (3, 1), (2, 1), (1, 1)] {
+        let before = runs(&runtime);
+        let outputs = infer_together(&model, &inputs[..waiting]).await;
+        assert_eq!(runs(&runtime) - before - 1, started, "{waiting} inputs");
+        assert_eq!(outputs.len(), waiting);
+        for (input, output) in inputs.iter().zip(outputs) {
+            assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "of {waiting}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn u2netp_takes_batches() {
     let folder = repository().join("models/u2netp");
     let (_, model, found) = load_batched(&folder, 3).await;

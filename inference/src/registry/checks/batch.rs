@@ -88,7 +88,7 @@ fn open_axis(
         Ok(prepared) => prepared,
         Err(reason) => return alone(name, original, &reason),
     };
-    // Otherwise the weights would be in memory twice.
+    // Otherwise its weights would stay in memory, too.
     drop(original);
     let proven = run::open(runtime, task, &opened, &files.extra)
         .map_err(|error| error.to_string())
