@@ -111,7 +111,7 @@ impl ShapeBindings {
         &mut self,
         session: &mut OrtSession,
         reader: OutputReader,
-        input: ArrayView4<'_, u8>,
+        input: &ArrayView4<'_, u8>,
         output: &Output,
     ) -> ort::Result<()> {
         let shape = input.dim().into();
@@ -129,7 +129,7 @@ impl ShapeBindings {
         // The first run of a graph records it, and the second one replays it.
         let runs = if records { 2 } else { usize::from(!self.is_proven) };
         for _ in 0..runs {
-            let bound = binding.run(session, &[input], |outputs| reader.read(outputs))?;
+            let bound = binding.run(session, &[*input], |outputs| reader.read(outputs))?;
             check_same_output(output, &bound)?;
         }
         self.is_proven = true;

@@ -79,7 +79,7 @@ impl PictureNet {
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
-        self.lane_of(pictures.len_of(Axis(0))).run(pictures.view())
+        self.lane_of(pictures.len_of(Axis(0))).run(&pictures.view())
     }
 
     /// Runs the net on a batch of `size` that consists of pictures, bytes `[1, row, column, 3]` of one shape, with the last one
@@ -105,10 +105,10 @@ impl PictureNet {
 }
 
 impl Lane {
-    fn run(&mut self, pictures: ArrayView4<'_, u8>) -> Result<Output, SessionError> {
+    fn run(&mut self, pictures: &ArrayView4<'_, u8>) -> Result<Output, SessionError> {
         let reader = self.reader;
         let shape = pictures.dim().into();
-        let bound = self.run_bound((shape, &[pictures]), |outputs| reader.read(outputs))?;
+        let bound = self.run_bound((shape, &[*pictures]), |outputs| reader.read(outputs))?;
         if let Some(output) = bound {
             return Ok(output);
         }
@@ -138,7 +138,7 @@ impl Lane {
         let failed = |reason: String| SessionError::Failed(format!("batch: {reason}"));
         let Some(last) = pictures.last() else { return Ok(Vec::new()) };
         if size == 1 {
-            return Ok(vec![self.run(*last)?]);
+            return Ok(vec![self.run(last)?]);
         }
         let (_, rows, columns, channels) = last.dim();
         let shape = [size, rows, columns, channels];
@@ -150,7 +150,7 @@ impl Lane {
             let repeated = std::iter::repeat_n(*last, size.saturating_sub(pictures.len()));
             let views: Vec<_> = pictures.iter().copied().chain(repeated).collect();
             let batch = concatenate(Axis(0), &views).map_err(|error| failed(error.to_string()))?;
-            let mut each = self.run(batch.view())?.split();
+            let mut each = self.run(&batch.view())?.split();
             each.truncate(pictures.len());
             each
         };
@@ -184,7 +184,7 @@ impl Lane {
         let mut run = || -> ort::Result<()> {
             let mut options = self.unbound_options()?;
             options.enable_profiling(folder.path().join("run"))?;
-            self.run_with(pictures.view(), &options).map(drop)
+            self.run_with(&pictures.view(), &options).map(drop)
         };
         run().map_err(|error| classify(&error))?;
         let mut files = fs::read_dir(folder.path()).map_err(failed)?;
@@ -194,7 +194,7 @@ impl Lane {
         Placement::read(&profile.map_err(failed)?).map_err(SessionError::Failed)
     }
 
-    fn run_unbound(&mut self, pictures: ArrayView4<'_, u8>) -> ort::Result<Output> {
+    fn run_unbound(&mut self, pictures: &ArrayView4<'_, u8>) -> ort::Result<Output> {
         let options = self.unbound_options()?;
         self.run_with(pictures, &options)
     }
@@ -205,10 +205,10 @@ impl Lane {
 
     fn run_with(
         &mut self,
-        pictures: ArrayView4<'_, u8>,
+        pictures: &ArrayView4<'_, u8>,
         options: &RunOptions,
     ) -> ort::Result<Output> {
-        let input = TensorRef::from_array_view(pictures)?;
+        let input = TensorRef::from_array_view(*pictures)?;
         let outputs = self.inner.run_with_options(ort::inputs![PICTURE => input], options)?;
         let outputs: Vec<_> = self.reader.names().iter().map(|name| &outputs[*name]).collect();
         self.reader.read(&outputs)
