@@ -197,13 +197,23 @@ async fn with_few_shapes_a_run_takes_one_input_or_the_most() {
     // The fourth time in a row that six wait, they run together. Then three are enough, until too few wait as often.
     let waiting = [(6, 6), (6, 6), (6, 6), (6, 1), (3, 1), (2, 1), (1, 1), (1, 1), (2, 2)];
     for (waiting, started) in waiting {
-        let before = runs(&runtime);
-        let outputs = infer_together(&model, &inputs[..waiting]).await;
-        assert_eq!(runs(&runtime) - before - 1, started, "{waiting} inputs");
-        assert_eq!(outputs.len(), waiting);
-        for (input, output) in inputs.iter().zip(outputs) {
-            assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "of {waiting}");
-        }
+        assert_runs(&runtime, [&model, &alone], &inputs[..waiting], started).await;
+    }
+}
+
+/// Asserts that inputs start as many runs of a model, and give what they give alone.
+async fn assert_runs(
+    runtime: &Runtime,
+    [model, alone]: [&ModelHandle; 2],
+    inputs: &[Array4<u8>],
+    started: u64,
+) {
+    let before = runs(runtime);
+    let outputs = infer_together(model, inputs).await;
+    assert_eq!(runs(runtime) - before - 1, started, "{} inputs", inputs.len());
+    assert_eq!(outputs.len(), inputs.len());
+    for (input, output) in inputs.iter().zip(outputs) {
+        assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "{}", inputs.len());
     }
 }
 
@@ -222,13 +232,7 @@ async fn batches_of_a_cutout_net_have_a_session_and_keep_their_tensors() {
     let inputs: Vec<_> = (0..4).map(|seed| input(seed, 32)).collect();
     // Twice each, so that the second run is on kept tensors. Half of a batch is enough for one.
     for (waiting, started) in [(1, 1), (1, 1), (4, 1), (4, 1), (3, 1), (2, 1), (1, 1)] {
-        let before = runs(&runtime);
-        let outputs = infer_together(&model, &inputs[..waiting]).await;
-        assert_eq!(runs(&runtime) - before - 1, started, "{waiting} inputs");
-        assert_eq!(outputs.len(), waiting);
-        for (input, output) in inputs.iter().zip(outputs) {
-            assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "of {waiting}");
-        }
+        assert_runs(&runtime, [&model, &alone], &inputs[..waiting], started).await;
     }
 }
 
