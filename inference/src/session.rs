@@ -9,6 +9,7 @@ mod kept;
 mod output_reader;
 mod picture_net;
 mod placement;
+mod providers;
 mod runtime;
 mod settings;
 mod values;

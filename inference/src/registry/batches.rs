@@ -20,8 +20,8 @@ pub struct Batches {
     max_pixels: Option<u64>,
     /// Whether a run takes either one input or a full batch, so that the net sees few shapes.
     has_few_shapes: bool,
-    /// Whether single inputs and full batches have a session each, so that neither makes the other slower.
-    has_own_session: bool,
+    /// Whether single inputs and batches have a session each, so that the size of runs may change at any time.
+    has_two_sessions: bool,
     /// How long an input waits for the next one that is being prepared.
     wait: Duration,
     expected: Arc<AtomicUsize>,
@@ -48,9 +48,9 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
-        let has_own_session = runtime.separates_batches(task);
+        let has_two_sessions = runtime.separates_batches(task);
         let (lowered, expected) = (Arc::default(), Arc::default());
-        Self { max_inputs, lowered, max_pixels, has_few_shapes, has_own_session, wait, expected }
+        Self { max_inputs, lowered, max_pixels, has_few_shapes, has_two_sessions, wait, expected }
     }
 
     /// Returns the maximum batch size for inputs of `rows` and `columns`.
@@ -65,9 +65,16 @@ impl Batches {
         self.has_few_shapes
     }
 
-    /// Returns whether the size of runs may change at any time.
-    pub const fn has_own_session(&self) -> bool {
-        self.has_own_session
+    /// Returns how many inputs the next run takes when `waiting` are there, at most `largest`. More than `waiting` means that
+    /// some are repeated. `recent` remembers what the last runs took.
+    pub const fn next_run(&self, recent: &mut RunSize, waiting: usize, largest: usize) -> usize {
+        match (self.has_few_shapes, self.has_two_sessions) {
+            (false, _) => waiting,
+            (true, false) => recent.next(waiting, largest),
+            // On an H200, a full batch of eight takes as long as four single runs.
+            (true, true) if waiting > 1 && waiting * 2 >= largest => largest,
+            (true, true) => 1,
+        }
     }
 
     /// Returns the maximum batch size for small inputs.
@@ -106,9 +113,8 @@ impl Batches {
     }
 }
 
-/// Whether the runs of a net take one input or the most that they can, for nets that should get few shapes. Without a
-/// session for each, it changes only after several runs in a row ask for it: preparing a net for another shape takes as
-/// long as many runs.
+/// Whether the runs of a net take one input or the most that they can, for nets that should get few shapes. It changes
+/// only after several runs in a row ask for it: preparing a net for another shape takes as long as many runs.
 #[derive(Debug, Default)]
 pub struct RunSize {
     is_full: bool,
@@ -120,15 +126,10 @@ pub struct RunSize {
 const PATIENCE: u32 = 4;
 
 impl RunSize {
-    /// Returns how many inputs the next run takes, 1 or `largest`, when `waiting` are there. More than `waiting` means that
-    /// some are repeated.
-    pub const fn next(&mut self, waiting: usize, largest: usize, has_own_session: bool) -> usize {
+    /// Returns how many inputs the next run takes, 1 or `largest`, when `waiting` are there.
+    const fn next(&mut self, waiting: usize, largest: usize) -> usize {
         if largest == 1 {
             return 1;
-        }
-        if has_own_session {
-            // On an H200, a full batch of eight takes as long as four single runs.
-            return if waiting > 1 && waiting * 2 >= largest { largest } else { 1 };
         }
         let wants_full = waiting >= largest || self.is_full && waiting * 2 >= largest;
         self.asked = if wants_full == self.is_full { 0 } else { self.asked + 1 };
@@ -155,17 +156,21 @@ impl Drop for Announcement {
 mod tests {
     use super::*;
 
-    #[test]
-    fn batches_are_smaller_for_ten_minutes_after_one_has_failed() {
-        let batches = Batches {
+    fn batches_of_eight(has_few_shapes: bool, has_two_sessions: bool) -> Batches {
+        Batches {
             max_inputs: 8,
             lowered: Arc::default(),
             max_pixels: None,
-            has_few_shapes: false,
-            has_own_session: false,
+            has_few_shapes,
+            has_two_sessions,
             wait: Duration::ZERO,
             expected: Arc::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn batches_are_smaller_for_ten_minutes_after_one_has_failed() {
+        let batches = batches_of_eight(false, false);
         let of_handle = batches.clone();
         assert_eq!(batches.max_inputs(), 8);
         of_handle.take_at_most(0);
@@ -184,20 +189,26 @@ mod tests {
     #[test]
     fn the_size_of_runs_changes_when_several_runs_ask_for_it() {
         let mut size = RunSize::default();
-        let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8, false));
+        let mut of = |waiting: [usize; 5]| waiting.map(|waiting| size.next(waiting, 8));
         assert_eq!(of([8, 8, 8, 2, 8]), [1; 5], "a run with few waiting inputs restarts the count");
         assert_eq!(of([8, 8, 8, 8, 5]), [1, 1, 8, 8, 8]);
         assert_eq!(of([1, 1, 1, 4, 3]), [8; 5], "half of the inputs are enough");
         assert_eq!(of([1, 1, 1, 7, 1]), [8, 8, 1, 1, 1]);
-        assert_eq!(size.next(1, 1, false), 1);
+        assert_eq!(size.next(1, 1), 1);
     }
 
     #[test]
-    fn the_size_of_runs_follows_what_waits_where_each_has_its_session() {
-        let mut size = RunSize::default();
-        let sizes = [8, 1, 4, 3].map(|waiting| size.next(waiting, 8, true));
-        assert_eq!(sizes, [8, 1, 8, 1]);
-        assert_eq!(size.next(9, 1, true), 1);
-        assert_eq!([size.next(1, 2, true), size.next(2, 2, true)], [1, 2]);
+    fn a_run_takes_what_waits_unless_the_net_should_get_few_shapes() {
+        let sizes = |has_few_shapes, has_two_sessions, waiting: [usize; 4]| {
+            let (batches, mut recent) =
+                (batches_of_eight(has_few_shapes, has_two_sessions), RunSize::default());
+            waiting.map(|waiting| batches.next_run(&mut recent, waiting, 8))
+        };
+        assert_eq!(sizes(false, false, [8, 1, 4, 3]), [8, 1, 4, 3]);
+        assert_eq!(sizes(true, false, [8, 1, 4, 3]), [1; 4]);
+        assert_eq!(sizes(true, true, [8, 1, 4, 3]), [8, 1, 8, 1]);
+        let separate = batches_of_eight(true, true);
+        let of = |waiting, largest| separate.next_run(&mut RunSize::default(), waiting, largest);
+        assert_eq!([of(9, 1), of(1, 2), of(2, 2)], [1, 1, 2]);
     }
 }

@@ -238,11 +238,7 @@ impl Thread<'_> {
         let (_, rows, columns, _) = first.input.dim();
         let largest = self.batches.largest(rows, columns);
         let batch = self.gather(first, largest);
-        let inputs = if self.batches.has_few_shapes() {
-            self.run_size.next(batch.len(), largest, self.batches.has_own_session())
-        } else {
-            batch.len()
-        };
+        let inputs = self.batches.next_run(&mut self.run_size, batch.len(), largest);
         if inputs < batch.len() {
             self.infer_each_alone(batch);
             return;

@@ -1,7 +1,8 @@
 //! Bound runs of a net with several inputs; most inputs stay the same for many runs. Used for the denoising net of a
 //! pipeline.
 //!
-//! Each set of shapes has its inputs and its output on the device, allocated once, and host memory to copy the output to. Inputs that stay the same are copied once, when they are new; the others in every run.
+//! Each set of shapes has its inputs and its output on the device, allocated once, and host memory to copy the output to.
+//! Inputs that stay the same are copied once, when they are new; the others in every run.
 
 use std::time::{Duration, Instant};
 

@@ -22,13 +22,13 @@ use crate::tensor::Tensors;
 pub struct PictureNet {
     /// Whether it takes one input at a time, whatever its graph says.
     runs_alone: bool,
-    lane: Lane,
-    /// A session for batches, where a session that gets inputs of another shape would have to prepare for it.
-    batches: Option<Lane>,
+    own: NetSession,
+    /// Another session for batches, where one that gets inputs of another shape would have to prepare for it.
+    batches: Option<NetSession>,
 }
 
 /// A session and its tensors.
-struct Lane {
+struct NetSession {
     reader: OutputReader,
     /// Tensors kept between runs; `None` if the session does not keep any.
     bindings: Option<ShapeBindings>,
@@ -43,16 +43,17 @@ impl PictureNet {
         tensors: &Tensors<'_>,
     ) -> Self {
         let reader = OutputReader { returns: tensors.returns, white: tensors.white };
-        let lane = |inner: OrtSession, bindings| Lane { reader, bindings, inner: inner.into() };
-        let batches = batches.map(|(inner, bindings)| lane(inner, bindings));
-        Self { runs_alone: false, lane: lane(inner, bindings), batches }
+        let session =
+            |inner: OrtSession, bindings| NetSession { reader, bindings, inner: inner.into() };
+        let batches = batches.map(|(inner, bindings)| session(inner, bindings));
+        Self { runs_alone: false, own: session(inner, bindings), batches }
     }
 
     /// Returns whether one run can take a batch: the first axis of the input has an open size, and nobody has found out
     /// that a batch is wrong.
     pub fn takes_batches(&self) -> bool {
         let is_open = |input| port(input).shape.first() == Some(&None);
-        !self.runs_alone && self.lane.inner.inputs().iter().any(is_open)
+        !self.runs_alone && self.own.inner.inputs().iter().any(is_open)
     }
 
     /// Disables batches from now on, because a batch gives other outputs than single runs.
@@ -63,14 +64,14 @@ impl PictureNet {
 
     /// Returns the number of shapes whose tensors are kept, at most 8 for each session.
     pub fn kept_shapes(&self) -> usize {
-        let lanes = [Some(&self.lane), self.batches.as_ref()].into_iter().flatten();
-        lanes.filter_map(|lane| lane.bindings.as_ref()).map(ShapeBindings::len).sum()
+        let sessions = [Some(&self.own), self.batches.as_ref()].into_iter().flatten();
+        sessions.filter_map(|session| session.bindings.as_ref()).map(ShapeBindings::len).sum()
     }
 
-    const fn lane_of(&mut self, batch: usize) -> &mut Lane {
+    const fn session_for(&mut self, batch: usize) -> &mut NetSession {
         match &mut self.batches {
             Some(batches) if batch > 1 => batches,
-            _ => &mut self.lane,
+            _ => &mut self.own,
         }
     }
 
@@ -79,7 +80,7 @@ impl PictureNet {
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
-        self.lane_of(pictures.len_of(Axis(0))).run(&pictures.view())
+        self.session_for(pictures.len_of(Axis(0))).run(&pictures.view())
     }
 
     /// Runs the net on a batch of `size` that consists of pictures, bytes `[1, row, column, 3]` of one shape, with the last one
@@ -92,7 +93,7 @@ impl PictureNet {
         pictures: &[ArrayView4<'_, u8>],
         size: usize,
     ) -> Result<Vec<Output>, SessionError> {
-        self.lane_of(size).run_each(pictures, size)
+        self.session_for(size).run_each(pictures, size)
     }
 
     /// Runs the net on pictures as [`Self::run`] does, and returns where its operators ran.
@@ -100,11 +101,11 @@ impl PictureNet {
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails, or why its profile cannot be read.
     pub fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {
-        self.lane_of(pictures.len_of(Axis(0))).placement(pictures)
+        self.session_for(pictures.len_of(Axis(0))).placement(pictures)
     }
 }
 
-impl Lane {
+impl NetSession {
     fn run(&mut self, pictures: &ArrayView4<'_, u8>) -> Result<Output, SessionError> {
         let reader = self.reader;
         let shape = pictures.dim().into();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ndarray::Array4;
-use ort::ep::{self, ArenaExtendStrategy, ExecutionProvider, ExecutionProviderDispatch};
+use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::memory::AllocationDevice;
 use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
@@ -18,9 +18,9 @@ use super::engines::{self, EngineSettings};
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
+use super::providers::{Kernels, execution_providers};
 use super::{
-    Batching, DevicePolicy, GpuSettings, PictureNet, PrecisionPolicy, RuntimeSettings, Session,
-    SessionError,
+    Batching, DevicePolicy, PictureNet, PrecisionPolicy, RuntimeSettings, Session, SessionError,
 };
 use crate::device::Device;
 use crate::faults::RunFaults;
@@ -42,15 +42,6 @@ pub struct ExtraFile {
     pub name: String,
     /// The content. ONNX Runtime copies what it needs while it opens the model.
     pub bytes: Arc<[u8]>,
-}
-
-/// How a session on a GPU runs its kernels.
-#[derive(Clone, Copy, Debug, Default)]
-struct Kernels {
-    /// Whether it records them as CUDA graphs.
-    records: bool,
-    /// Whether convolutions use the channels-last layout.
-    channels_last: bool,
 }
 
 /// The loaded ONNX Runtime library and its selected device.
@@ -157,10 +148,10 @@ impl Runtime {
     /// Returns whether the batches of a model run in a session of their own, where a session that gets inputs of another shape
     /// has to prepare for it. Those of an upscaler would need too much memory.
     pub fn separates_batches(&self, task: &Task) -> bool {
-        matches!(task, Task::Segmentation(_)) && self.has_lanes()
+        matches!(task, Task::Segmentation(_)) && self.opens_batch_sessions()
     }
 
-    fn has_lanes(&self) -> bool {
+    fn opens_batch_sessions(&self) -> bool {
         self.has_few_shapes() && self.batching().0 > 1 && !self.opens_engines
     }
 
@@ -276,7 +267,7 @@ impl Runtime {
         let bound = |(inner, keeping)| (inner, ShapeBindings::new(self.device, keeping));
         let own = bound(open()?);
         let has_batches = !returns_pictures
-            && self.has_lanes()
+            && self.opens_batch_sessions()
             && onnx::input_axes(model, PICTURE).is_ok_and(|axes| axes.first() == Some(&None));
         let batches = match has_batches.then(&open) {
             Some(Err(error)) => {
@@ -533,37 +524,6 @@ fn probe(
     };
     let _device = device::share_to_load();
     compute().map_err(|error| classify(&error))
-}
-
-/// Returns the execution providers by priority: each operator runs on the first that supports it. A session fails if
-/// one of them cannot be attached; nothing is replaced silently.
-fn execution_providers(
-    device: Device,
-    gpu: &GpuSettings,
-    kernels: Kernels,
-) -> Vec<ExecutionProviderDispatch> {
-    match device {
-        Device::Cpu => vec![ep::CPU::default().build()],
-        Device::Cuda => {
-            let cuda = ep::CUDA::default()
-                .with_device_id(0)
-                // cuDNN's heuristic of mode A; the library's default is mode B, which takes longer to choose.
-                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
-                // cuDNN's fastest algorithms need the most memory.
-                .with_conv_max_workspace(true)
-                .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
-                .with_tf32(gpu.tf32)
-                .with_prefer_nhwc(kernels.channels_last)
-                // ONNX Runtime 1.31 adds the bias to memory that it does not clear when the shape stays the same.
-                .with_fuse_conv_bias(false)
-                .with_cuda_graph(kernels.records);
-            let cuda = match gpu.memory_limit_bytes {
-                Some(limit) => cuda.with_memory_limit(limit),
-                None => cuda,
-            };
-            vec![cuda.build().error_on_failure()]
-        }
-    }
 }
 
 /// Returns the maximum memory of one run of an upscaler on a GPU, in bytes: 4 GiB or an eighth of the memory of `all`
