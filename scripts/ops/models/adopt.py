@@ -1,7 +1,7 @@
 """`scripts/models adopt`: turns an exported pipeline into a model with a manifest.
 
-The UNet is converted on the way (`attention.py`). The manifest pins every file by size and sha256. Its other fields come from the existing manifest, or from
-`models/templates/NAME.toml`.
+The UNet is converted on the way (`attention.py`). The manifest pins every file by size and sha256.
+Its other fields come from the existing manifest, or from `models/templates/NAME.toml`.
 """
 
 import os
