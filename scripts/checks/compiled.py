@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,8 @@ from pathlib import Path
 from common.config import REPO
 from common.console import step, warn
 from common.workspace import crates
+
+from . import git_files
 
 TARGET = REPO / "target"
 # The fingerprints come last: an artifact without one, because the copy was interrupted, is compiled again.
@@ -89,8 +90,7 @@ def keep(sources):
 
 
 def digests():
-    listed = subprocess.run(["git", "ls-files", "-z", "--", *SOURCES], cwd=REPO, stdout=subprocess.PIPE, text=True, check=True).stdout
-    paths = {name: REPO / name for name in listed.split("\0") if name}
+    paths = {name: REPO / name for name in git_files.listed(REPO, "--", *SOURCES)}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items() if path.is_file()}
 
 

@@ -5,12 +5,13 @@ Paths in backticks must exist too, so that documents follow a file that moves: `
 """
 
 import re
-import subprocess
 from functools import cache
 from urllib.parse import unquote
 
 from common.config import REPO
 from common.workspace import crates
+
+from . import git_files
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^()\s>]+(?:\([^()\s]*\)[^()\s]*)*)>?(?:\s+\"[^\"]*\")?\s*\)")
 FENCE = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
@@ -28,9 +29,8 @@ EXEMPT = ("CHANGELOG.md", "THIRD-PARTY.md")
 
 def check(folder=REPO):
     """Returns one sentence for each link that leads nowhere."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    files = [name for name in sorted(set(listed.split("\0"))) if (folder / name).is_file()]
+    listed = git_files.listed(folder, "--cached", "--others", "--exclude-standard")
+    files = [name for name in sorted(set(listed)) if (folder / name).is_file()]
     pages = [folder / name for name in files if name.endswith(".md") and name not in EXEMPT]
     ends = {name[at.end() :] for name in files for at in re.finditer("^|/", name)}
     return [finding for page in pages for finding in [*wrong_links(folder, page), *wrong_paths(folder, page, ends)]]

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from common.config import REPO, load
-from common.console import line, took
+from common.console import Problem, line, took
 from devstack import build, prerequisites
 
 from . import client_types, clients, kubernetes, links, linters, migrations, monitoring, notices, prose, python_imports, rust_cycles, workflows
@@ -80,7 +80,10 @@ def findings_of(check):
     """Wraps a check that returns one sentence for each error."""
 
     def run_it():
-        findings = check()
+        try:
+            findings = check()
+        except Problem as problem:
+            findings = [problem]
         for finding in findings:
             line(f"  {finding}")
         return not findings

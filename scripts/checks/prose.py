@@ -7,10 +7,11 @@ of five words or more. Code, tables of data, and the product's fixed texts are n
 """
 
 import re
-import subprocess
 import sys
 
 from common.config import REPO
+
+from . import git_files
 
 # Suspicious lines that the lint accepts, in about 23,000.
 LIMIT = 40
@@ -61,8 +62,7 @@ def check():
 
 
 def findings(paths=()):
-    listed = subprocess.run(["git", "ls-files", "-z", "--", *paths], cwd=REPO, stdout=subprocess.PIPE, text=True, check=True)
-    for name in listed.stdout.split("\0"):
+    for name in git_files.listed(REPO, "--", *paths):
         path = REPO / name
         if path.suffix not in COMMENTS or EXEMPT.search(name) or not path.is_file():
             continue

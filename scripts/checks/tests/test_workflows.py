@@ -1,10 +1,14 @@
+import os
 import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from checks import workflows
+from checks import git_files, validators, workflows
 from checks.containers.checks import CPU, FILE, config
+from common.console import Problem
 
 GOOD = """\
 name: example
@@ -70,6 +74,24 @@ class WorkflowTest(unittest.TestCase):
 
     def test_script_injection_is_found(self):
         self.assertIn("potentially untrusted", self.findings("injection"))
+
+
+class CheckoutTest(unittest.TestCase):
+    def test_git_reads_a_checkout_of_another_user(self):
+        """In a container, the steps run as root, and the checkout belongs to the user of the runner."""
+        steps = validators.yaml().safe_load((workflows.FOLDER / "test.yml").read_text())["jobs"]["test"]["steps"]
+        commands = [step["run"] for step in steps if "git config" in step.get("run", "")]
+        with tempfile.TemporaryDirectory() as folder:
+            checkout = Path(folder) / "retouch"
+            subprocess.run(["git", "init", "--quiet", checkout], check=True)
+            (checkout / "page.md").write_text("# Page\n")
+            other_user = {"HOME": folder, "GITHUB_WORKSPACE": str(checkout), "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+            with mock.patch.dict(os.environ, other_user):
+                with self.assertRaisesRegex(Problem, "dubious ownership"):
+                    git_files.listed(checkout, "--others")
+                for command in commands:
+                    subprocess.run(["bash", "-ec", command], check=True)
+                self.assertEqual(git_files.listed(checkout, "--others"), ["page.md"])
 
 
 class ReleaseTest(unittest.TestCase):
