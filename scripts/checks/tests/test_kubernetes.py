@@ -52,6 +52,12 @@ class ManifestTest(unittest.TestCase):
 
         self.assertIn("retouch-backup: it may run as root", self.wrong("CronJob", "retouch-backup", change))
 
+    def test_the_pod_of_the_backup_has_the_secrets_to_repeat_deletions(self):
+        job = next(one for one in self.objects if one["metadata"]["name"] == "retouch-backup" and one["kind"] == "CronJob")
+        [container] = kubernetes.pod_of(job)["spec"]["containers"]
+        # `retouch-api admin deletions` requires them.
+        self.assertLessEqual({"DATABASE_URL_FILE", "RETOUCH_URL_SECRET_FILE"}, {variable["name"] for variable in container["env"]})
+
     def test_probes_that_depend_on_other_services_are_found(self):
         def change(one):
             one["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"] = "/readyz"
