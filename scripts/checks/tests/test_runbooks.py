@@ -23,6 +23,12 @@ class CommandTest(unittest.TestCase):
         self.assertEqual([(path.name, text) for path in pages for text in re.findall(r"^#?[A-Z0-9_]+= +#.*", path.read_text(), re.M)], [])
 
 
+    def test_no_command_is_on_the_line_that_opens_its_block(self):
+        """Markdown would take it for a part of the language, and not show it."""
+        pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+        self.assertEqual([(path.name, text) for path in pages for text in re.findall(r"^.*```\w+ [^`\n]*$", path.read_text(), re.M)], [])
+
+
 class QueryTest(unittest.TestCase):
     def test_every_query_in_the_docs_runs(self):
         pages = {path: re.findall(r'^ *sql "([^"$]+)"', path.read_text(), re.M) for path in sorted((REPO / "docs").rglob("*.md"))}
