@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react';
+import { act, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { type User, UserManager } from 'oidc-client-ts';
@@ -7,6 +7,7 @@ import { aConfig } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { storeSession } from '@/testing/session';
 
 describe('access to routes', () => {
   test.each([
@@ -132,6 +133,17 @@ describe('signing in', () => {
     expect(await screen.findByText(reason)).toBeVisible();
     await userEvent.click(screen.getByRole('link', { name: 'Try again' }));
     expect(router.state.location).toMatchObject({ pathname: '/login', state: '/magic' });
+  });
+
+  test('that failed goes on once another tab has signed in', async () => {
+    window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+    onTestFinished(() => window.history.replaceState(null, '', '/'));
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockRejectedValue(new TypeError('Failed to fetch'));
+    const { api, router } = renderApp('/authcallback');
+    expect(await screen.findByRole('heading', { name: 'Login Failed' })).toBeVisible();
+    storeSession(api.config.identity);
+    act(() => void window.dispatchEvent(new Event('storage')));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
   });
 
   test('asks a visitor of Magic Fix to log in', async () => {

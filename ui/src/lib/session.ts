@@ -292,12 +292,12 @@ export class Session {
 
   /** Takes a user into a page that shows nothing of another one. */
   private setUser(user: StoredUser | null) {
-    if (user) {
-      if (this.hasWorkOfAnother(user)) clearUserData();
-      this.owner = user.profile.sub;
-      storeOwner(this.owner);
-    }
-    this.state.setState(({ hasSignedOut }) => ({ user, hasSignedOut: hasSignedOut && !user }));
+    if (!user) return this.state.setState({ user });
+    if (this.hasWorkOfAnother(user)) clearUserData();
+    this.owner = user.profile.sub;
+    storeOwner(this.owner);
+    // A sign-in that failed before no longer matters.
+    this.state.setState({ user, error: null, hasSignedOut: false });
   }
 
   private hasWorkOfAnother({ profile }: StoredUser): boolean {

@@ -28,7 +28,7 @@ export function Callback({ to }: { to: string }) {
       </div>
     );
   }
-  if (isSignedIn && !error) return <Navigate to={returnTo ?? to} replace />;
+  if (isSignedIn) return <Navigate to={returnTo ?? to} replace />;
   return (
     <CenteredPage icon="warning" title={t(authTexts.loginFailed)}>
       <p>
