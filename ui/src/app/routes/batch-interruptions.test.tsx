@@ -1,6 +1,6 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { HttpResponse, http } from 'msw';
+import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readImageSize } from '@/lib/image-size';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
@@ -55,6 +55,17 @@ describe('interruptions of a batch', () => {
     void queryClient.invalidateQueries({ queryKey: ['user'] });
     await waitFor(() => expect(screen.queryByRole('link', { name: 'Get more credits' })).toBeNull());
     expect(screen.getByRole('button', { name: 'Retry all (4)' })).toBeVisible();
+  });
+
+  test('sends two files at the same time again after Retry all', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    server.use(http.post('*/api/images/upload', () => new HttpResponse(null, { status: 500 })));
+    await choose(three());
+    await start(3);
+    const retry = await screen.findByRole('button', { name: 'Retry all (3)' });
+    server.use(http.post('*/api/images/upload', () => delay('infinite')));
+    await userEvent.click(retry);
+    expect(screen.getAllByRole('progressbar', { name: /^Progress of/ })).toHaveLength(2);
   });
 
   test('shows why a file failed, and retries it alone', async () => {

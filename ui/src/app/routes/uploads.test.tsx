@@ -228,6 +228,18 @@ describe('several files', () => {
     },
   );
 
+  test('are retried two at the same time', async () => {
+    await drop(
+      ['one.png', 'two.png', 'three.png'],
+      http.post('*/api/images/upload', () => new HttpResponse(null, { status: 500 })),
+    );
+    expect(await screen.findByText('0 of 3 uploaded, 3 failed')).toBeVisible();
+    server.use(http.post('*/api/images/upload', () => delay('infinite')));
+    await userEvent.click(screen.getByRole('button', { name: 'Retry all' }));
+    expect(screen.getAllByRole('progressbar', { name: /^Upload of/ })).toHaveLength(2);
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+  });
+
   test('wait and continue if the server is busy', async () => {
     const busy = () => new HttpResponse(null, { status: 429, headers: { 'Retry-After': '1' } });
     await drop(['one.png', 'two.png'], http.post('*/api/images/upload', busy, { once: true }));

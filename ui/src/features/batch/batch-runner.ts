@@ -76,7 +76,7 @@ class BatchRunner {
 
   /** Sends the waiting items. */
   work = () => {
-    while (this.senders < MAX_SENDERS) {
+    while (this.senders < MAX_SENDERS && this.nextItem()) {
       this.senders += 1;
       void this.sendItems().finally(() => {
         this.senders -= 1;
@@ -152,13 +152,14 @@ class BatchRunner {
 
   private batch = (): Batch | undefined => useBatches.getState()[this.tool.name];
   private items = (): BatchItem[] => this.batch()?.items ?? [];
+  private nextItem = () => this.items().find(({ state }) => state.kind === 'waiting');
   private now = ({ id }: BatchItem) => this.items().find((item) => item.id === id);
   private set = (item: BatchItem, change: Partial<BatchItem>) => updateItem(this.tool.name, item.id, change);
 
   /** Uploads one waiting item after another and starts its run. */
   private async sendItems() {
     for (;;) {
-      const item = this.items().find(({ state }) => state.kind === 'waiting');
+      const item = this.nextItem();
       const action = this.batch()?.action;
       if (!item || !action) return;
       const { signal } = this.stopping;

@@ -26,7 +26,7 @@ export function retryUpload(queryClient: QueryClient, id: string) {
 }
 
 function work(queryClient: QueryClient) {
-  while (senders < MAX_SENDERS) {
+  while (senders < MAX_SENDERS && nextUpload()) {
     senders += 1;
     void sendWaiting(queryClient).finally(() => {
       senders -= 1;
@@ -34,9 +34,11 @@ function work(queryClient: QueryClient) {
   }
 }
 
+const nextUpload = () => useUploads.getState().uploads.find(({ state }) => state.kind === 'waiting');
+
 async function sendWaiting(queryClient: QueryClient) {
   for (;;) {
-    const next = useUploads.getState().uploads.find(({ state }) => state.kind === 'waiting');
+    const next = nextUpload();
     if (!next) return;
     const { id, file } = next;
     setUploadState(id, { kind: 'sending', fraction: 0 });
