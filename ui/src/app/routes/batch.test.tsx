@@ -2,11 +2,12 @@ import { act, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event';
 import { unzipSync } from 'fflate';
 import { HttpResponse, http } from 'msw';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { updateBatch, updateItem, useBatches } from '@/features/batch/batch-store';
 import { saveFile } from '@/lib/download';
 import { formatBytes } from '@/lib/format';
 import { readImageSize } from '@/lib/image-size';
+import { switchLanguage } from '@/lib/language';
 import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testing/batch';
 import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
@@ -181,6 +182,18 @@ describe('a batch of files', () => {
     );
     expect(await screen.findByRole('img', { name: 'Preview of one.png' })).toBeVisible();
   });
+});
+
+test('the rows of a batch follow a change of the language', async () => {
+  onTestFinished(() => act(() => switchLanguage('en')));
+  renderApp('/remove-background', { signedIn: true });
+  await choose([aFile('one.png'), aFile('two.png')]);
+  await start(2);
+  await screen.findByText('2 of 2 done');
+  await act(() => switchLanguage('de'));
+  expect(screen.getByText('2 von 2 fertig')).toBeVisible();
+  expect(within(rowOf('one.png')).getByText('Fertig')).toBeVisible();
+  expect(within(rowOf('two.png')).getByRole('link', { name: 'two.png öffnen' })).toBeVisible();
 });
 
 test('a large batch stores and shows what changes, and not everything with every bit of progress', async () => {

@@ -6,6 +6,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
+import { useLanguage } from '@/lib/language';
 import { plural, t } from '@/lib/translate';
 import { type BatchItem, canRetry, hasProblem, type ItemState } from './batch-store';
 import { renewResult } from './renew-result';
@@ -22,7 +23,9 @@ type BatchRowProps = {
 };
 
 /** One file of a batch, with its progress and its actions. Memoized: a batch can have hundreds. */
-export const BatchRow = memo(function BatchRow({ tool, item, onRetry, onRemove }: BatchRowProps) {
+export const BatchRow = memo(function BatchRow(props: BatchRowProps) {
+  useLanguage();
+  const { tool, item, onRetry, onRemove } = props;
   const { name, bytes, size, state, image } = item;
   // The browser cannot show a picture that it could not measure.
   const isUnreadable = state.kind === 'rejected' && !size;
