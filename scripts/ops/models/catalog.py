@@ -53,6 +53,8 @@ class Catalog:
     def bindings(self):
         """Returns the lines of tools.toml."""
         path = self.folder / "tools.toml"
+        if not exists(path):
+            raise Problem(f"{path} is missing. Its folder must be a copy of the folder `models` of the checkout.")
         lines = tables(read_toml(path), "bind", path)
         for line in lines:
             for field in ("device", "model", "tier", "tool"):

@@ -65,6 +65,7 @@ def require_space(folder, needed_bytes, what):
     free = shutil.disk_usage(existing).free
     if free < needed_bytes + RESERVE_BYTES:
         raise Problem(
-            f"{what} needs {amount(needed_bytes + RESERVE_BYTES)} in {folder}, but only {amount(free)} are free. Make room, or set "
-            "RETOUCH_MODELS_DIR to a folder on a larger disk."
+            f"{what} needs {amount(needed_bytes + RESERVE_BYTES)} in {folder}, but only {amount(free)} are free. Make room. For models, "
+            "you may also copy the folder `models` of the checkout to a larger disk, and set RETOUCH_MODELS_DIR to the copy (with Compose, "
+            "RETOUCH_MODELS)."
         )

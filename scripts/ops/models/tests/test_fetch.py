@@ -125,6 +125,10 @@ class FetchTest(unittest.TestCase):
         self.assertFalse(unbound.exists())
         self.assertEqual(self.downloaded, 1)
 
+    def test_a_folder_without_manifests_says_what_it_must_be(self):
+        (self.models / "tools.toml").unlink()
+        self.assertIn("tools.toml is missing. Its folder must be a copy of", self.refusal())
+
     def test_a_valid_file_is_not_fetched_again(self):
         self.add_plain().write_bytes(PLAIN)
         self.fetch("plain")
