@@ -28,6 +28,7 @@ FOREIGN = {
     "probe_ssl_earliest_cert_expiry": ("gauge", set()),
     "node_filesystem_avail_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
     "node_filesystem_size_bytes": ("gauge", {"mountpoint", "fstype", "device"}),
+    "kube_cronjob_created": ("gauge", {"namespace", "cronjob"}),
     "kube_cronjob_status_last_successful_time": ("gauge", {"namespace", "cronjob"}),
     "DCGM_FI_DEV_GPU_UTIL": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_FB_USED": ("gauge", {"gpu", "Hostname", "modelName"}),

@@ -58,6 +58,13 @@ class ManifestTest(unittest.TestCase):
         # `retouch-api admin deletions` requires them.
         self.assertLessEqual({"DATABASE_URL_FILE", "RETOUCH_URL_SECRET_FILE"}, {variable["name"] for variable in container["env"]})
 
+    def test_every_pod_may_reach_the_database_and_the_bucket(self):
+        policy = next(one for one in self.objects if one["metadata"]["name"] == "retouch-reaches-its-places")
+        [allowed] = policy["spec"]["podSelector"]["matchExpressions"]
+        names = [pod["metadata"]["labels"]["app.kubernetes.io/name"] for pod in map(kubernetes.pod_of, self.objects) if pod]
+        self.assertIn("retouch-audit", names)
+        self.assertEqual(set(allowed["values"]), set(names))
+
     def test_probes_that_depend_on_other_services_are_found(self):
         def change(one):
             one["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"] = "/readyz"

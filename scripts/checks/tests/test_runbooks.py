@@ -22,7 +22,6 @@ class CommandTest(unittest.TestCase):
         pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md")), REPO / "deploy/compose/env.example"]
         self.assertEqual([(path.name, text) for path in pages for text in re.findall(r"^#?[A-Z0-9_]+= +#.*", path.read_text(), re.M)], [])
 
-
     def test_no_command_is_on_the_line_that_opens_its_block(self):
         """Markdown would take it for a part of the language, and not show it."""
         pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
