@@ -22,15 +22,23 @@ NAMED = """select key from (select null::text as preview_key) older_schema, late
 HAS_TRANSACTION_TIMEOUT = 170000
 SETTING = b"SET transaction_timeout = 0;\n"
 
+TLS_MODES = ("require", "verify-ca", "verify-full")
+# The settings in the query of DATABASE_URL that the other programs know too, with or without hyphens.
+QUERY = {
+    **{"host": "PGHOST", "hostaddr": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"},
+    **{"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslca": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY"},
+}
+
 
 class Database:
     def __init__(self, settings, url):
         self.environment = {**os.environ, **connection(url)}
         folder = settings.get("RETOUCH_POSTGRES_BIN")
         mode = self.environment.get("PGSSLMODE", "")
-        if not folder and (mode == "require" or mode.startswith("verify-")):
+        reason = "sslcert" if "PGSSLCERT" in self.environment else f"sslmode={mode}" if mode in TLS_MODES else ""
+        if not folder and reason:
             raise Problem(
-                f"DATABASE_URL asks for TLS (sslmode={mode}), which the Postgres programs that the scripts download lack. Install others, "
+                f"DATABASE_URL asks for TLS ({reason}), which the Postgres programs that the scripts download lack. Install others, "
                 "such as Debian's postgresql-client, and set RETOUCH_POSTGRES_BIN to their folder (docs/backup.md)."
             )
         if mode.startswith("verify-"):
@@ -157,17 +165,22 @@ def connection(url):
         port = 5432 if parts.port is None else parts.port
     except ValueError as error:
         raise Problem(expected) from error
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/") or not port:
-        raise Problem(expected)
-    # The other programs also accept `ssl-mode` and `ssl-root-cert`.
-    options = {name.replace("-", ""): value for name, value in urllib.parse.parse_qsl(parts.query)}
     found = {
-        "PGHOST": parts.hostname or options.get("host", ""),
+        "PGHOST": urllib.parse.unquote(parts.hostname or ""),
         "PGPORT": str(port),
         "PGUSER": urllib.parse.unquote(parts.username or ""),
         "PGPASSWORD": urllib.parse.unquote(parts.password or ""),
         "PGDATABASE": urllib.parse.unquote(parts.path.strip("/")),
-        "PGSSLMODE": options.get("sslmode", "").lower(),
-        "PGSSLROOTCERT": options.get("sslrootcert", ""),
     }
+    options = []
+    for name, value in urllib.parse.parse_qsl(parts.query):
+        if variable := QUERY.get(name.replace("-", "")):
+            found[variable] = value.lower() if variable == "PGSSLMODE" else value
+        elif name == "options":
+            options.append(value)
+        elif name.startswith("options["):
+            options.append(f"-c {name[8:-1]}={value}")
+    found["PGOPTIONS"] = " ".join(options)
+    if parts.scheme not in ("postgres", "postgresql") or not found["PGDATABASE"] or not port:
+        raise Problem(expected)
     return {name: value for name, value in found.items() if value}

@@ -104,11 +104,22 @@ class ConnectionTest(unittest.TestCase):
             with self.assertRaisesRegex(Problem, "must look like"):
                 connection(wrong)
 
+    def test_settings_in_the_query_count_as_in_the_programs(self):
+        query = "host=/run/postgresql&port=6432&user=ada&password=p%40ss&dbname=pictures&options=-c%20lock_timeout%3D5s&options[work_mem]=64MB"
+        expected = {"PGHOST": "/run/postgresql", "PGPORT": "6432", "PGUSER": "ada", "PGPASSWORD": "p@ss", "PGDATABASE": "pictures"}
+        self.assertEqual(connection(f"postgres://bob:x@db.example/retouch?{query}"), expected | {"PGOPTIONS": "-c lock_timeout=5s -c work_mem=64MB"})
+        self.assertEqual(connection("postgres://%2Frun%2Fpostgresql/retouch")["PGHOST"], "/run/postgresql")
+        for query in ("sslcert=/own.pem&sslkey=/own.key&sslrootcert=/ca.pem", "ssl-cert=/own.pem&ssl-key=/own.key&ssl-ca=/ca.pem"):
+            found = connection(f"postgres://db.example/retouch?{query}")
+            self.assertEqual((found["PGSSLCERT"], found["PGSSLKEY"], found["PGSSLROOTCERT"]), ("/own.pem", "/own.key", "/ca.pem"))
+
     def test_tls_needs_programs_that_have_it_and_trusts_the_authorities_of_the_system(self):
         url, own = "postgres://db.example/retouch", config.load({"RETOUCH_POSTGRES_BIN": "/usr/bin"})
         for mode in ("require", "verify-ca", "verify-full"):
             with self.assertRaisesRegex(Problem, f"sslmode={mode}.*RETOUCH_POSTGRES_BIN"):
                 Database(config.load({"RETOUCH_POSTGRES_BIN": ""}), f"{url}?sslmode={mode}")
+        with self.assertRaisesRegex(Problem, "sslcert.*RETOUCH_POSTGRES_BIN"):
+            Database(config.load({"RETOUCH_POSTGRES_BIN": ""}), f"{url}?sslcert=/own.pem&sslkey=/own.key")
         with mock.patch.dict(os.environ, {"SSL_CERT_FILE": __file__}):
             self.assertEqual(Database(own, f"{url}?sslmode=verify-full").environment["PGSSLROOTCERT"], __file__)
             self.assertEqual(Database(own, f"{url}?sslmode=verify-full&sslrootcert=own.pem").environment["PGSSLROOTCERT"], "own.pem")
