@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { anImage } from '@/testing/builders';
-import { api } from './api-client';
+import { api, fetchFile, unwrap } from './api-client';
 import { sendImage } from './send-image';
 import { withRetries } from './with-retries';
 
@@ -98,21 +98,25 @@ test('an upload on a dead connection is repeated, and not stored twice', async (
   expect(keys).toEqual([expect.any(String), keys[0]]);
 });
 
-describe('a read', () => {
-  /** A server that answers when the test says so, as long as nobody gives up. */
-  function silentServer() {
-    let answer = (_: Response) => {};
-    const fetched = vi.fn(
-      (_: URL, { signal }: RequestInit) =>
-        new Promise<Response>((resolve, reject) => {
-          answer = resolve;
-          signal?.addEventListener('abort', () => reject(signal.reason));
-        }),
-    );
-    vi.stubGlobal('fetch', fetched);
-    return { fetched, answer: (response: Response) => answer(response) };
-  }
+/** A server that answers when the test says so, as long as nobody gives up. */
+function silentServer() {
+  let answer = (_: Response) => {};
+  const fetched = vi.fn(
+    (_: URL, { signal }: RequestInit = {}) =>
+      new Promise<Response>((resolve, reject) => {
+        answer = resolve;
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  );
+  vi.stubGlobal('fetch', fetched);
+  return {
+    fetched,
+    answer: (response: Response) => answer(response),
+    signal: () => fetched.mock.lastCall?.[1]?.signal as AbortSignal,
+  };
+}
 
+describe('a read', () => {
   test('ends that is not answered for 20 seconds', async () => {
     const { fetched } = silentServer();
     const settled = vi.fn();
@@ -123,7 +127,7 @@ describe('a read', () => {
     expect(settled).not.toHaveBeenCalled();
     await seconds(1);
     await read;
-    expect(fetched.mock.lastCall?.[1].signal?.aborted).toBe(true);
+    expect(fetched.mock.lastCall?.[1]?.signal?.aborted).toBe(true);
   });
 
   test('may take longer once its answer has begun', async () => {
@@ -171,3 +175,69 @@ describe('a read', () => {
     expect((await called).response.ok).toBe(true);
   });
 });
+
+describe.each([
+  ['a stored file', 30, () => fetchFile('/api/files/a')],
+  [
+    'a file that the API makes',
+    120,
+    async () => unwrap<Blob>(await api.GET('/api/user/export', { parseAs: 'blob' })),
+  ],
+])('%s', (_, maxSeconds, read) => {
+  test('ends that is not answered', async () => {
+    silentServer();
+    const settled = vi.fn();
+    const file = expect(read().finally(settled)).rejects.toMatchObject({ name: 'TimeoutError' });
+    await seconds(maxSeconds - 1);
+    expect(settled).not.toHaveBeenCalled();
+    await seconds(1);
+    await file;
+  });
+
+  test('goes on as long as bytes arrive, and ends if it stands still for 30 seconds', async () => {
+    const { answer, signal } = silentServer();
+    const settled = vi.fn();
+    const file = expect(read().finally(settled)).rejects.toMatchObject({ name: 'TimeoutError' });
+    await seconds(1);
+    const body = aBody(signal());
+    answer(new Response(body.stream));
+    for (let part = 0; part < 10; part += 1) {
+      await seconds(29);
+      body.send('part');
+    }
+    await seconds(29);
+    expect(settled).not.toHaveBeenCalled();
+    await seconds(1);
+    await file;
+  });
+
+  test('arrives with its type', async () => {
+    const { answer, signal } = silentServer();
+    const file = read();
+    await seconds(1);
+    const body = aBody(signal());
+    answer(new Response(body.stream, { headers: { 'Content-Type': 'image/png' } }));
+    body.send('one ');
+    body.send('two');
+    body.close();
+    expect((await file).type).toBe('image/png');
+    expect(await (await file).text()).toBe('one two');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+/** A body that fails, as a browser's does, when its request is aborted. */
+function aBody(signal: AbortSignal) {
+  let body: ReadableStreamDefaultController<Uint8Array>;
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      body = controller;
+    },
+  });
+  signal.addEventListener('abort', () => body.error(signal.reason));
+  return {
+    stream,
+    send: (text: string) => body.enqueue(new TextEncoder().encode(text)),
+    close: () => body.close(),
+  };
+}

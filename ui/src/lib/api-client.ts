@@ -117,20 +117,17 @@ async function call(
   for (const [name, value] of Object.entries(query)) {
     if (value != null) url.searchParams.set(name, String(value));
   }
-  // The API may need longer to prepare a file, or to change something.
-  const isRead = method === 'GET' && !parseAs;
-  signal?.throwIfAborted();
-  const stop = new AbortController();
-  signal?.addEventListener('abort', () => stop.abort(signal.reason));
+  const stop = stopOf(signal);
   const response = await authorized((token) => {
-    const limit = isRead ? setTimeout(() => stop.abort(lost()), MAX_SILENCE_MS) : undefined;
     const contentType = body !== undefined && { 'Content-Type': 'application/json' };
-    return fetch(url, {
+    const answer = fetch(url, {
       method,
       signal: stop.signal,
       headers: { ...contentType, ...header, ...bearer(token) },
       body: JSON.stringify(body),
-    }).finally(() => clearTimeout(limit));
+    });
+    // The API may need longer to make a file, and nobody knows how long it takes to change something.
+    return method === 'GET' ? within(parseAs ? MAX_ANSWER_MS : MAX_SILENCE_MS, stop, answer) : answer;
   }, textOfCopy);
   const { headers } = response;
   const type = headers.get('Content-Type');
@@ -138,7 +135,41 @@ async function call(
   if (!response.ok) return { error: parsed(await response.text()), response };
   refusePage(type);
   if (parseAs === 'stream') return { data: response.body, response };
-  return { data: parseAs === 'blob' ? await response.blob() : complete(await response.text()), response };
+  return {
+    data: parseAs === 'blob' ? await readFile(response, stop) : complete(await response.text()),
+    response,
+  };
+}
+
+/** Returns what stops a request. The caller can do that, too. */
+function stopOf(signal?: AbortSignal): AbortController {
+  signal?.throwIfAborted();
+  const stop = new AbortController();
+  signal?.addEventListener('abort', () => stop.abort(signal.reason));
+  return stop;
+}
+
+/** Stops a request that is not answered in time. */
+function within<T>(ms: number, stop: AbortController, answer: Promise<T>): Promise<T> {
+  const limit = setTimeout(() => stop.abort(lost()), ms);
+  return answer.finally(() => clearTimeout(limit));
+}
+
+/** Reads a file. That may take long on a slow line, but a dead connection would never end. */
+function readFile(response: Response, stop: AbortController): Promise<Blob> {
+  let limit: ReturnType<typeof setTimeout> | undefined;
+  const allow = () => {
+    clearTimeout(limit);
+    limit = setTimeout(() => stop.abort(lost()), MAX_PAUSE_MS);
+  };
+  allow();
+  const watch = new TransformStream({
+    transform: (bytes, file) => {
+      allow();
+      file.enqueue(bytes);
+    },
+  });
+  return new Response(response.body?.pipeThrough(watch), response).blob().finally(() => clearTimeout(limit));
 }
 
 /**
@@ -373,9 +404,11 @@ export async function fetchPage(): Promise<string> {
 }
 
 /** Fetches a signed URL, which needs no token. */
-export async function fetchFile(url: string): Promise<Blob> {
-  const response = await fetch(new URL(url, window.location.origin));
+export async function fetchFile(url: string, signal?: AbortSignal): Promise<Blob> {
+  const stop = stopOf(signal);
+  const answer = fetch(new URL(url, window.location.origin), { signal: stop.signal });
+  const response = await within(MAX_PAUSE_MS, stop, answer);
   if (!response.ok) throw toApiError(response.status, await response.text(), () => null);
   refusePage(response.headers.get('Content-Type'));
-  return response.blob();
+  return readFile(response, stop);
 }
