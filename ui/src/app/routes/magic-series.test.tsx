@@ -1,7 +1,7 @@
 import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { HttpResponse, http } from 'msw';
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { delay, HttpResponse, http } from 'msw';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Shape } from '@/features/mask/marks';
 import { useMaskStore } from '@/features/mask/mask-store';
 import { breakGet } from '@/testing/break-get';
@@ -10,6 +10,7 @@ import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { shortenTimeout } from '@/testing/shorten-timeout';
 
 // jsdom has no canvas: the mock lists the shapes it would draw.
 vi.mock('@/features/mask/mask-layer', () => ({
@@ -445,6 +446,38 @@ describe('a finished fix', () => {
     await waitFor(async () => expect((await mask()).textContent).toBe('area'));
     const made = api.images.find(({ madeFrom }) => madeFrom !== null);
     expect(api.calls).toContain(`POST /api/images/${made?.id}/select`);
+  });
+});
+
+describe('a fixed picture on a connection that is dead', () => {
+  const never = () => http.post('*/api/images/from-result/:id', () => delay('infinite'), { once: true });
+
+  test('does not hold up a run by its selection', async () => {
+    const api = withImage();
+    open(api);
+    await fix(api);
+    server.use(never());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    fireEvent.click(screen.getByRole('button', { name: 'Select subject' }));
+    expect(screen.getByRole('button', { name: 'Selecting…' })).toHaveAttribute('aria-disabled', 'true');
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    vi.useRealTimers();
+    expect(await screen.findByText('Failed to select, please try again')).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Selecting…' })).toBeNull();
+  });
+
+  test('can be fixed again', async () => {
+    shortenTimeout(120_000);
+    const api = withImage();
+    open(api);
+    await fix(api);
+    server.use(never());
+    await draw(300);
+    await start();
+    expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
+    await start();
+    await waitFor(() => expect(api.fixed).toHaveLength(2));
   });
 });
 

@@ -120,9 +120,9 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
       ...urlsOf(shown ?? image),
       x: image.x,
       y: image.y,
-      imageId: async () => {
+      imageId: async (signal) => {
         if (!shown) return image.id;
-        const { id } = await imageFromResult(queryClient, shown.imageId);
+        const { id } = await imageFromResult(queryClient, shown.imageId, signal);
         setMade({ resultId: shown.imageId, imageId: id });
         return id;
       },

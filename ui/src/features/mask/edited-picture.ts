@@ -8,7 +8,7 @@ export type EditedPicture = ImageSize & {
   /** A smaller copy; null if the picture is small. */
   previewUrl: string | null;
   /** The image to send to the API; made the first time if the picture is a result. */
-  imageId: () => Promise<string>;
+  imageId: (signal?: AbortSignal) => Promise<string>;
 };
 
 /** Another state of the edited picture, to compare it with. */

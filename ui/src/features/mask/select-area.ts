@@ -6,7 +6,7 @@ const loadReadMask = () => import('./read-mask');
 
 /** Asks the API for the area that clicks select. */
 export async function selectArea(picture: EditedPicture, clicks: Clicks, signal: AbortSignal): Promise<Area> {
-  const imageId = await picture.imageId();
+  const imageId = await picture.imageId(signal);
   const answer = await api.POST('/api/images/{imageId}/select', {
     params: { path: { imageId } },
     body: clicks,
