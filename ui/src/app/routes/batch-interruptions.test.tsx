@@ -7,6 +7,7 @@ import { aFile, choose, resetBatches, rowOf, runs, start, three } from '@/testin
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { shortenTimeout } from '@/testing/shorten-timeout';
 
 // jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
@@ -224,6 +225,20 @@ describe('interruptions of a batch', () => {
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
     expect(await screen.findByText('Failed to cancel all runs, try again later')).toBeVisible();
     expect(await screen.findByRole('button', { name: 'Cancel all' })).toBeEnabled();
+  });
+
+  test('can cancel all runs again after the connection was dead', async () => {
+    shortenTimeout(30_000);
+    const api = Object.assign(new MockApi(), { stepMs: 400 });
+    renderApp('/remove-background', { api, signedIn: true });
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    await waitFor(() => expect(runs(api)).toHaveLength(2));
+    server.use(http.delete('*/api/jobs/:id', () => delay('infinite'), { once: true }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
+    expect(await screen.findByText('Failed to cancel all runs, try again later')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+    expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
   });
 
   test('does not retry a postponed run that was canceled', async () => {

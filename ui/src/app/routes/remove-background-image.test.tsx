@@ -1,12 +1,13 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Job } from '@/lib/api-types';
 import { aJob, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { shortenTimeout } from '@/testing/shorten-timeout';
 import { toastsAreShown } from '@/testing/toasts';
 
 function withImage(change: Partial<MockApi> = {}) {
@@ -332,8 +333,7 @@ describe('the background tool on a stored image', () => {
   });
 
   test('ends the wait on a connection that is dead', async () => {
-    const { timeout } = AbortSignal;
-    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms === 120_000 ? 50 : ms));
+    shortenTimeout(120_000);
     const api = withImage();
     renderApp('/remove-background/image-1', { api, signedIn: true });
     server.use(
@@ -344,7 +344,6 @@ describe('the background tool on a stored image', () => {
     expect(await screen.findByText('The connection was lost. Please try again.')).toBeVisible();
     await userEvent.click(run);
     await results();
-    vi.restoreAllMocks();
   });
 
   test('can run again as soon as a run has ended whose response is still due', async () => {
@@ -523,6 +522,19 @@ describe('the background tool on a stored image', () => {
     await userEvent.click(await runButton());
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
     expect(await screen.findByText('Failed to cancel the run, try again later')).toBeVisible();
+  });
+
+  test('can be canceled again after the connection was dead', async () => {
+    shortenTimeout(30_000);
+    renderApp('/remove-background/image-1', { api: withImage({ stepMs: 500 }), signedIn: true });
+    server.use(http.delete('*/api/jobs/:id', () => delay('infinite'), { once: true }));
+    await userEvent.click(await runButton());
+    const cancel = await screen.findByRole('button', { name: 'Cancel' });
+    await userEvent.click(cancel);
+    expect(await screen.findByText('Failed to cancel the run, try again later')).toBeVisible();
+    await waitFor(() => expect(cancel).toBeEnabled());
+    await userEvent.click(cancel);
+    expect(await screen.findByText('The run was canceled')).toBeInTheDocument();
   });
 
   test('removes a result that was deleted in another tab', async () => {

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { NavigateFunction } from 'react-router';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { cancelJob } from '@/features/runs/cancel-job';
 import { activeJobsQuery } from '@/features/runs/get-active-jobs';
 import { hasEndedWithoutResult, isAboutPicture, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
@@ -142,8 +143,7 @@ class BatchRunner {
 
   private cancel = async (item: BatchItem) => {
     try {
-      const path = { jobId: item.jobId ?? '' };
-      this.applyJob(item, unwrap(await api.DELETE('/api/jobs/{jobId}', { params: { path } })));
+      this.applyJob(item, await cancelJob(item.jobId ?? ''));
     } catch (error) {
       // 404: deleted, which the follower notices.
       if (!isProblem(error, 404)) throw error;
