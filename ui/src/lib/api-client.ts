@@ -205,6 +205,10 @@ function toApiError(status: number, body: unknown, header: (name: string) => str
   );
 }
 
+/** An error without the API's words, where nobody reads them. */
+const refusalOf = async (response: Response) =>
+  toApiError(response.status, await response.text(), (name) => response.headers.get(name));
+
 const fieldsOf = (body: unknown): Record<string, unknown> => (body instanceof Object ? { ...body } : {});
 
 function codeOf(body: unknown): string | null {
@@ -358,9 +362,7 @@ export async function* readEvents(signal: AbortSignal): AsyncGenerator<StreamEve
       }),
     textOfCopy,
   );
-  if (!response.ok || !response.body) {
-    throw toApiError(response.status, await response.text(), (name) => response.headers.get(name));
-  }
+  if (!response.ok || !response.body) throw await refusalOf(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   try {
@@ -393,13 +395,13 @@ export async function startAccount(token: string): Promise<boolean> {
   if (response.ok) return true;
   if (response.status === 401) return false;
   // As for other calls, a failure that may pass ends no session.
-  throw toApiError(response.status, await response.text(), (name) => response.headers.get(name));
+  throw await refusalOf(response);
 }
 
 /** Fetches the page itself, as the server has it now. */
 export async function fetchPage(): Promise<string> {
   const response = await fetch(window.location.origin, { cache: 'no-store' });
-  if (!response.ok) throw toApiError(response.status, '', () => null);
+  if (!response.ok) throw await refusalOf(response);
   return response.text();
 }
 
@@ -408,7 +410,7 @@ export async function fetchFile(url: string, signal?: AbortSignal): Promise<Blob
   const stop = stopOf(signal);
   const answer = fetch(new URL(url, window.location.origin), { signal: stop.signal });
   const response = await within(MAX_PAUSE_MS, stop, answer);
-  if (!response.ok) throw toApiError(response.status, await response.text(), () => null);
+  if (!response.ok) throw await refusalOf(response);
   refusePage(response.headers.get('Content-Type'));
   return readFile(response, stop);
 }

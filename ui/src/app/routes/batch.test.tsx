@@ -262,9 +262,47 @@ describe('the ZIP file of all results', () => {
     expect(Object.keys(unzipSync(await readBytes(blob as Blob)))).toHaveLength(1);
   });
 
+  test('survives a lost connection and a busy server', async () => {
+    const download = await zipOfTwo();
+    const files = vi.fn();
+    server.use(
+      http.get('*/api/jobs/:id', () => HttpResponse.error(), { once: true }),
+      http.get(
+        '*/api/files/:id',
+        () => new HttpResponse(null, { status: 503, headers: { 'Retry-After': '1' } }),
+        {
+          once: true,
+        },
+      ),
+      http.get('*/api/files/:id', files),
+    );
+    await download();
+    await waitFor(() => expect(saveFile).toHaveBeenCalledOnce(), { timeout: 10_000 });
+    expect(files).toHaveBeenCalledTimes(2);
+    const [blob] = vi.mocked(saveFile).mock.calls.at(-1) ?? [];
+    expect(Object.keys(unzipSync(await readBytes(blob as Blob)))).toEqual(['one.png', 'two.png']);
+    expect(screen.queryByText('Failed to download image')).toBeNull();
+  });
+
+  test('can be canceled while it waits for the network', async () => {
+    const download = await zipOfTwo();
+    server.use(http.get('*/api/files/:id', () => HttpResponse.error()));
+    vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+    await download();
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel download' }));
+    expect(await screen.findByRole('button', { name: 'Download all (ZIP)' })).toBeEnabled();
+    expect(screen.queryByRole('button', { name: 'Cancel download' })).toBeNull();
+    expect(document.body).not.toHaveFocus();
+    expect(screen.queryByText('Failed to download image')).toBeNull();
+    expect(saveFile).not.toHaveBeenCalled();
+  });
+
   test('does not contain the page of a network that asks to sign in', async () => {
     const download = await zipOfTwo();
-    server.use(http.get('*/api/files/:id', aSignInPage, { once: true }));
+    server.use(http.get('*/api/files/:id', aSignInPage));
+    // Ends the pauses between the attempts.
+    const network = setInterval(() => window.dispatchEvent(new Event('online')), 50);
+    onTestFinished(() => clearInterval(network));
     await download();
     expect(await screen.findByText('Failed to download image')).toBeVisible();
     expect(saveFile).not.toHaveBeenCalled();

@@ -1,11 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import NotEnoughCredits from '@/components/not-enough-credits';
 import { ProgressBar } from '@/components/progress-bar';
-import { prefetch } from '@/lib/load-with-retry';
+import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
+import { passFocus } from '@/lib/pass-focus';
 import { formatNumber, plural, t } from '@/lib/translate';
 import { type Batch, type BatchItem, canRetry, isFinished, isUnsent } from './batch-store';
 import { batchSummary } from './batch-summary';
@@ -93,17 +94,20 @@ type ZipButtonProps = { batch: Batch; isComplete: boolean; fileName: string };
 /** Downloads the results that there are. */
 function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
   const [fetched, setFetched] = useState(0);
+  const stopping = useRef(new AbortController());
   const done = batch.items.filter(({ state }) => state.kind === 'done');
   const zip = useMutation({
     mutationFn: async () => {
       setFetched(0);
+      stopping.current = new AbortController();
       const factor = batch.action?.factor;
       const names = resultNames(
         done.map(({ name }) => name),
         factor ? `-${factor}x` : '',
       );
       const files = done.map(({ jobId }, index) => ({ jobId: jobId ?? '', name: names[index] ?? '' }));
-      const missing = await (await loadZip()).downloadZip(files, fileName, setFetched);
+      const { downloadZip } = await loadWithRetry(loadZip);
+      const missing = await downloadZip(files, fileName, setFetched, stopping.current.signal);
       if (missing > 0)
         notifyError(
           plural(missing, {
@@ -112,22 +116,31 @@ function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
           }),
         );
     },
-    onError: ({ name }) =>
+    onError: ({ name }) => {
+      if (stopping.current.signal.aborted) return;
       notifyError(
         name === 'ZipTooLarge'
           ? t('The results are too large for one ZIP file: download them one by one')
           : t('Failed to download image'),
-      ),
+      );
+    },
   });
   return (
-    <Button isBusy={zip.isPending} onPointerEnter={prefetch(loadZip)} onClick={() => zip.mutate()}>
-      {!zip.isPending && <Icon name="download" />}
-      {zip.isPending
-        ? t('Fetching {fetched} of {total}', { fetched, total: done.length })
-        : isComplete
-          ? t('Download all (ZIP)')
-          : t('Download {count} so far (ZIP)', { count: formatNumber(done.length) })}
-    </Button>
+    <>
+      {zip.isPending && (
+        <Button ref={passFocus} variant="quiet" onClick={() => stopping.current.abort()}>
+          {t('Cancel download')}
+        </Button>
+      )}
+      <Button isBusy={zip.isPending} onPointerEnter={prefetch(loadZip)} onClick={() => zip.mutate()}>
+        {!zip.isPending && <Icon name="download" />}
+        {zip.isPending
+          ? t('Fetching {fetched} of {total}', { fetched, total: done.length })
+          : isComplete
+            ? t('Download all (ZIP)')
+            : t('Download {count} so far (ZIP)', { count: formatNumber(done.length) })}
+      </Button>
+    </>
   );
 }
 
