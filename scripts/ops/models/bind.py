@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.console import Problem
 
-from . import demand, files, tools_text, worker_check
+from . import ability, demand, files, tools_text, worker_check
 from .progress import info
 
 
@@ -16,31 +16,58 @@ def bind(catalog, name, words, device, settings):
     if (state := files.state(model)) not in ("present", "needs none"):
         raise Problem(f"The files of {name} are not complete ({state}). Run `scripts/models fetch {name}` first.")
     scopes = parsed(words, device)
+    ability.require(model, scopes)
     tools = catalog.folder / "tools.toml"
     before = text_of(tools)
     after = tools_text.bound(before, name, scopes)
     demand.require_all_sizes(after)
     alone = tools_text.bound("", name, scopes)
-    worker_check.require(model, alone, settings)
-    write(tools, before, after)
-    report(before, after)
+    is_checked = worker_check.require(model, alone, settings)
+    report(before, after, write(tools, before, after))
     if not model.commercial_use and any(scope.tier == "paid" for scope in scopes):
         info(f"! {name} serves paid runs now, but its license, {model.license}, does not allow commercial use.")
-    info(f"Running workers load {name} within seconds; those that run on another machine need its files too.")
+    if is_checked:
+        info(f"Running workers load {name} within seconds; those that run on another machine need its files too.")
+    else:
+        info(
+            f"Running workers will check {name}, and keep the old model if it fails: look at `/readyz`. No worker starts with a model that "
+            "fails. Workers on another machine need its files too."
+        )
 
 
-def unbind(catalog, name, words, device):
+def unbind(catalog, name, words, device, may_take_offline=False):
     tools = catalog.folder / "tools.toml"
     before = text_of(tools)
-    after = tools_text.unbound(before, name, parsed(words, device))
+    scopes = parsed(words or (*demand.TIERS, demand.SELECT), device)
+    after = tools_text.unbound(before, name, scopes)
     if after == before:
-        bound = sorted(catalog.bound())
-        raise Problem(f"tools.toml does not bind {name} to {', '.join(words) or 'anything'}. It binds {', '.join(bound)}.")
+        raise Problem(why_not_unbound(before, name, scopes, catalog.bound()))
     if not demand.chains(after):
         raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")
     demand.require_all_sizes(after)
-    write(tools, before, after)
-    report(before, after)
+    lost = demand.served(before).keys() - demand.served(after).keys()
+    if lost and not may_take_offline:
+        raise Problem(
+            f"tools.toml was not changed: without {name}, nothing would serve {listed(lost)}. Bind another model to it, which replaces "
+            f"{name}. To undo a bind, rename the newest tools.toml.before.N to tools.toml. To take a tool offline, add --take-offline."
+        )
+    report(before, after, write(tools, before, after))
+
+
+def why_not_unbound(text, name, scopes, bound):
+    wanted = set().union(*(scope.points() for scope in scopes))
+    found = [point for point, chain in demand.chains(text).items() if point in wanted and name in dict(chain)]
+    if not found:
+        return f"tools.toml does not bind {name} to any of that. It binds {', '.join(sorted(bound))}."
+    return f"tools.toml binds {name} to {listed(found)}, but in lines that are for more than that. Bind another model there instead."
+
+
+def listed(points):
+    """Returns demands in words, each once if it is for both devices."""
+    devices = {}
+    for name, device in sorted(points):
+        devices.setdefault(name, []).append(device)
+    return ", ".join(name if len(on) > 1 else f"{name} on {on[0]}" for name, on in devices.items())
 
 
 def parsed(words, device):
@@ -57,13 +84,23 @@ def text_of(tools):
 
 
 def write(tools, before, after):
-    """Replaces the file, and keeps the one before: binding an old model again would not restore the size limits of its lines."""
+    """Replaces the file. Keeps the one before under the next number, and returns its name; None if there is nothing to keep.
+
+    Binding an old model again would not restore the size limits of its lines.
+    """
     if before == after:
-        return
+        return None
     mode = tools.stat().st_mode & 0o777 if tools.exists() else 0o644
-    if before:
-        replace(Path(f"{tools}.before"), before, mode)
+    kept = next_kept(tools) if before else None
+    if kept:
+        replace(kept, before, mode)
     replace(tools, after, mode)
+    return kept and kept.name
+
+
+def next_kept(tools):
+    numbers = [int(path.suffix[1:]) for path in tools.parent.glob(f"{tools.name}.before.*") if path.suffix[1:].isdigit()]
+    return Path(f"{tools}.before.{max(numbers, default=0) + 1}")
 
 
 def replace(path, text, mode):
@@ -74,8 +111,8 @@ def replace(path, text, mode):
     os.replace(beside, path)
 
 
-def report(before, after):
-    """Says what served each demand, and what serves it now."""
+def report(before, after, kept):
+    """Says what served each demand, what serves it now, and where the file before is kept."""
     old, new = demand.served(before), demand.served(after)
     changes = {}
     for name, device in sorted(old.keys() | new.keys()):
@@ -91,5 +128,5 @@ def report(before, after):
         info("Nothing changes: this is how it was bound before." if before == after else "Everything is served as before.")
     for name, device in sorted(demand.chains(after).keys() - new.keys()):
         info(f"! {name} on {device} is bound, but nobody serves it: workers take paid upscales only if 2x and 4x are bound")
-    if before not in ("", after):
-        info("The file as it was is tools.toml.before; rename it to tools.toml to go back.")
+    if kept:
+        info(f"The file as it was is {kept}; rename it to tools.toml to go back.")

@@ -25,7 +25,7 @@ def main(arguments=None):
     elif chosen.command == "bind":
         bind.bind(catalog, chosen.name, chosen.what, chosen.device, settings)
     elif chosen.command == "unbind":
-        bind.unbind(catalog, chosen.name, chosen.what, chosen.device)
+        bind.unbind(catalog, chosen.name, chosen.what, chosen.device, chosen.take_offline)
     else:
         listing.show(catalog)
     return 0
@@ -61,6 +61,7 @@ def parser():
         command.add_argument("--device", choices=("any", "cpu", "cuda"), default="any", help="only workers on this device")
         what = "such as edit, add, remove-background, or upscale:free" + (" (default: everything)" if number == "*" else "")
         command.add_argument("what", metavar="MODE|TOOL[:TIER]", nargs=number, help=what)
+    unbinding.add_argument("--take-offline", action="store_true", help="even if nothing else serves a tool or mode then")
     commands.add_parser("list", help="list every model with its purpose, source and state")
     library = commands.add_parser("runtime", help="fetch the ONNX Runtime library and print its path")
     library.add_argument("--gpu", action="store_true", help="the build for CUDA 13 and cuDNN 9")

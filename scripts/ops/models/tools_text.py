@@ -57,13 +57,13 @@ def new_line(name, scope):
 
 
 def unbound(text, name, scopes):
-    """Returns the text without the lines that bind a model: all of them, or those for these scopes."""
+    """Returns the text without the lines that bind a model to these scopes only."""
     document = toml().parse(text)
     wanted = set().union(*(scope.points() for scope in scopes))
     for table in TABLES:
         lines = document.get(table, [])
         for at in reversed(range(len(lines))):
-            if lines[at].get("model") == name and (not scopes or scope_of(lines[at], table).points() <= wanted):
+            if lines[at].get("model") == name and scope_of(lines[at], table).points() <= wanted:
                 del lines[at]
     return tidy(document.as_string(), text)
 

@@ -12,15 +12,18 @@ from .progress import info
 
 
 def require(model, tools, settings):
-    """Refuses a model that a worker would refuse. `tools` is the text of a tools.toml with this model's lines only."""
+    """Refuses a model that a worker would refuse. `tools` is the text of a tools.toml with this model's lines only.
+
+    Returns whether a worker was there to check it.
+    """
     program = PROGRAMS / "retouch-worker"
     if not program.is_file():
         info(
-            f"! No worker is built here, so only the checksums of {model.name} were verified. A worker refuses a model that fails. To check "
-            f"it with Compose, run `docker compose exec worker retouch-worker models check {model.name}`; in a checkout, build the programs "
+            f"! No worker is built here, so only the manifest and the checksums of {model.name} were checked. To check the rest "
+            f"with Compose, run `docker compose exec worker retouch-worker models check {model.name}`; in a checkout, build the programs "
             f"(`cargo build --release --workspace --bins`), and run `target/release/retouch-worker models check {model.name}`."
         )
-        return
+        return False
     info(f"Checking {model.name} as a worker would; on a CPU, a large model takes minutes …")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / model.name).symlink_to(model.folder.resolve())
@@ -34,7 +37,8 @@ def require(model, tools, settings):
             env={**environment(settings), "RETOUCH_MODELS_DIR": folder},
         )
     if answer.returncode:
-        raise Problem("\n  ".join(refusal(model.name, answer.stdout)))
+        raise Problem("\n  ".join(refusal(model.name, answer.stdout.replace(folder, str(model.folder.parent)))))
+    return True
 
 
 def refusal(name, output):

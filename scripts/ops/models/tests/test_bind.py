@@ -8,7 +8,7 @@ from unittest import mock
 
 from common.config import REPO
 from common.console import Problem
-from ops.models import bind, demand, tools_text, worker_check
+from ops.models import ability, bind, demand, tools_text, worker_check
 from ops.models.catalog import Catalog
 
 SHIPPED = (REPO / "models/tools.toml").read_text()
@@ -19,6 +19,14 @@ licence = "MIT"
 commercial_use = true
 homepage = "https://example.com"
 """
+
+
+def facts(name):
+    return tomllib.loads((REPO / "models" / name / "model.toml").read_text())
+
+
+# As it is before the tests replace it.
+CHECK = worker_check.require
 
 
 def scopes(*words, device="any"):
@@ -51,7 +59,7 @@ class ToolsTextTest(unittest.TestCase):
         narrower = tools_text.bound(text, "newer", scopes("select", device="cuda"))
         served = demand.served(narrower)
         self.assertEqual((served["clicks", "cpu"], served["clicks", "cuda"]), ("new", "newer"))
-        self.assertEqual(tomllib.loads(tools_text.unbound(narrower, "newer", [])), tomllib.loads(text))
+        self.assertEqual(tomllib.loads(tools_text.unbound(narrower, "newer", scopes("select"))), tomllib.loads(text))
         self.assertEqual(tools_text.bound("", "new", scopes("select")), '[[select]]\ndevice = "any"\nmodel = "new"\n')
 
     def test_every_binding_serves_what_it_says_and_nothing_else(self):
@@ -88,7 +96,7 @@ class ToolsTextTest(unittest.TestCase):
 
     def test_unbinding_undoes_a_binding(self):
         text = self.bound("upscale:paid:4x", "edit", device="cuda")
-        self.assertEqual(tools_text.unbound(text, "new", []), SHIPPED)
+        self.assertEqual(tools_text.unbound(text, "new", scopes("upscale", "magic-fix", device="cuda")), SHIPPED)
         partly = tools_text.unbound(text, "new", scopes("edit"))
         self.assert_serves(partly, {("upscale:paid:4x", "cuda")})
 
@@ -109,6 +117,46 @@ class ToolsTextTest(unittest.TestCase):
             self.bound("edit", text='[[bind]]\ntool = "upscale"\ntier = "gold"\ndevice = "any"\nmodel = "x"\n')
 
 
+class AbilityTest(unittest.TestCase):
+    """Asks what shipped models can serve."""
+
+    def test_every_shipped_binding_is_one_that_its_model_can_serve(self):
+        for (demanded, device), chain in demand.chains(SHIPPED).items():
+            for name, _ in chain:
+                with self.subTest(demanded, device=device, name=name):
+                    self.assertIsNone(ability.objection(facts(name), demanded))
+
+    def test_a_model_is_bound_only_to_what_its_task_can_do(self):
+        for name, demanded, reason in (
+            ("classical", "upscale:free:2x", "its task is exemplar-fill"),
+            ("isnet", "magic-fix:paid:edit", "its task is segmentation"),
+            ("isnet", "clicks", "its task is segmentation"),
+            ("sam2-hiera-tiny", "clicks", None),
+            ("sam2-hiera-tiny", "remove-background:free", "its task is segment-anything"),
+            ("classical", "magic-fix:paid:edit", "its modes are remove, restore"),
+            ("flux2-klein-4b", "magic-fix:paid:edit", None),
+            ("realesrgan-x4plus", "magic-fix:paid:restore", "its modes are enhance"),
+            ("dejpg", "magic-fix:paid:restore", None),
+            ("dejpg", "upscale:free:2x", "its scale is 1: it cleans a picture without enlarging it; bind it to enhance or restore"),
+        ):
+            with self.subTest(name, demanded=demanded):
+                self.assertEqual(ability.objection(facts(name), demanded), reason)
+
+    def test_a_scale_serves_the_factors_that_a_worker_makes_of_it(self):
+        served = {
+            (scale, resample): [
+                factor
+                for factor in (2, 4)
+                if not ability.objection({"task": "upscale", "upscale": {"scale": scale, "resample": resample}}, f"upscale:paid:{factor}x")
+            ]
+            for scale in (1, 2, 3, 4, 8)
+            for resample in (False, True)
+        }
+        expected = {(1, False): [], (2, False): [2], (3, False): [], (4, False): [2, 4], (8, False): []}
+        expected |= {(1, True): [], (2, True): [2], (3, True): [2, 4], (4, True): [2, 4], (8, True): [2, 4]}
+        self.assertEqual(served, expected)
+
+
 class BindTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -118,14 +166,18 @@ class BindTest(unittest.TestCase):
             (self.models / name).mkdir()
             (self.models / name / "model.toml").write_text(MANIFEST.format(name=name))
         self.tools = self.models / "tools.toml"
-        patch = mock.patch.object(worker_check, "require", lambda *arguments: None)
-        patch.start()
-        self.addCleanup(patch.stop)
+        for module in (ability, worker_check):
+            patch = mock.patch.object(module, "require", return_value=True)
+            patch.start()
+            self.addCleanup(patch.stop)
 
     def run_command(self, command, *arguments):
         with contextlib.redirect_stderr(io.StringIO()) as output:
             command(Catalog(self.models), *arguments)
         return output.getvalue()
+
+    def take_offline(self, name, *words):
+        return self.run_command(bind.unbind, name, words, "any", True)
 
     def test_the_output_says_what_served_before(self):
         self.run_command(bind.bind, "one", ["remove"], "any", None)
@@ -152,10 +204,27 @@ class BindTest(unittest.TestCase):
 
     def test_unbinding_what_is_not_bound_says_what_is(self):
         self.run_command(bind.bind, "one", ["remove"], "any", None)
-        with self.assertRaisesRegex(Problem, "does not bind two to anything. It binds one"):
+        with self.assertRaisesRegex(Problem, "does not bind two to any of that. It binds one"):
             self.run_command(bind.unbind, "two", [], "any")
-        with self.assertRaisesRegex(Problem, "does not bind one to edit"):
+        with self.assertRaisesRegex(Problem, "does not bind one to any of that"):
             self.run_command(bind.unbind, "one", ["edit"], "any")
+
+    def test_a_line_that_is_for_more_than_what_is_unbound_is_not_called_missing(self):
+        self.run_command(bind.bind, "one", ["remove-background"], "any", None)
+        for words in (["remove-background:free"], []):
+            with self.subTest(words), self.assertRaises(Problem) as caught:
+                self.run_command(bind.unbind, "one", words, "cuda")
+            self.assertIn("binds one to remove-background:free on cuda", str(caught.exception))
+            self.assertIn("in lines that are for more than that. Bind another model there instead", str(caught.exception))
+
+    def test_a_tool_is_taken_offline_only_on_request(self):
+        self.tools.write_text(SHIPPED)
+        self.run_command(bind.bind, "two", ["remove-background:paid"], "any", None)
+        bound = self.tools.read_text()
+        with self.assertRaisesRegex(Problem, "without two, nothing would serve remove-background:paid. Bind another model"):
+            self.run_command(bind.unbind, "two", ["remove-background:paid"], "any")
+        self.assertEqual(self.tools.read_text(), bound)
+        self.assertIn("remove-background:paid: two → nothing\n", self.take_offline("two", "remove-background:paid"))
 
     def test_the_last_binding_stays(self):
         self.run_command(bind.bind, "one", ["remove"], "any", None)
@@ -173,7 +242,7 @@ class BindTest(unittest.TestCase):
             self.assertIn(refusal, str(caught.exception))
             self.assertEqual(self.tools.read_text(), SHIPPED)
         self.run_command(bind.unbind, "realesrgan-x4plus", ["upscale:paid"], "cpu")
-        self.run_command(bind.unbind, "realesr-animevideov3-x4", ["upscale:paid"], "any")
+        self.take_offline("realesr-animevideov3-x4", "upscale:paid")
 
     def test_a_file_that_workers_refuse_stays_as_it_is(self):
         text = '[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "cpu"\nlargest_pixels = 9\nmodel = "one"\n'
@@ -194,15 +263,33 @@ class BindTest(unittest.TestCase):
         output = self.run_command(bind.bind, "two", ["upscale:paid:4x"], "cpu", None)
         self.assertIn("upscale:paid:2x on cpu: nothing → one\nupscale:paid:4x on cpu: nothing → two\n", output)
         self.assertNotIn("!", output)
-        self.assertIn("upscale:paid:2x on cpu: one → nothing\n", self.run_command(bind.unbind, "two", [], "any"))
+        self.assertIn("upscale:paid:2x on cpu: one → nothing\n", self.take_offline("two"))
 
-    def test_the_file_before_the_last_change_is_kept(self):
+    def test_the_file_before_each_change_is_kept(self):
         self.tools.write_text(SHIPPED)
-        self.assertIn("tools.toml.before; rename it", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
+        self.assertIn("tools.toml.before.1; rename it", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
         # Nothing changes, so there is nothing to go back to.
         self.assertNotIn("tools.toml.before", self.run_command(bind.bind, "two", ["upscale:paid"], "any", None))
-        Path(f"{self.tools}.before").rename(self.tools)
+        self.assertIn("tools.toml.before.2; rename it", self.run_command(bind.bind, "one", ["upscale:paid"], "any", None))
+        Path(f"{self.tools}.before.1").rename(self.tools)
         self.assertEqual(self.tools.read_text(), SHIPPED)
+        self.assertIn("tools.toml.before.3; rename it", self.run_command(bind.bind, "one", ["edit"], "any", None))
+
+    def test_a_model_that_nobody_checked_is_not_said_to_load(self):
+        with mock.patch.object(worker_check, "require", return_value=False):
+            output = self.run_command(bind.bind, "one", ["edit"], "any", None)
+        self.assertIn("Running workers will check one, and keep the old model if it fails: look at `/readyz`.", output)
+        self.assertNotIn("load one", output)
+
+    def test_a_refusal_names_the_models_folder_and_not_a_copy_of_it(self):
+        model = Catalog(self.models).model("one")
+        program = self.models / "retouch-worker"
+        program.write_text('#!/bin/sh\necho "  golden    WRONG: $RETOUCH_MODELS_DIR/one/meta.json: it is missing"\nexit 1\n')
+        program.chmod(0o755)
+        with mock.patch.object(worker_check, "PROGRAMS", self.models), contextlib.redirect_stderr(io.StringIO()):
+            settings = mock.Mock(values={"ORT_DYLIB_PATH": "x"})
+            with self.assertRaisesRegex(Problem, f"WRONG: {self.models}/one/meta.json: it is missing"):
+                CHECK(model, "", settings)
 
     def test_a_model_that_could_not_be_checked_is_not_called_wrong(self):
         said = "  memory    UNCHECKED: it needs 9 MiB\n  UNCHECKED it has no room here\n"

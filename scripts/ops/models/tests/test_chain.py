@@ -94,7 +94,10 @@ class ChainTest(unittest.TestCase):
         verified = self.succeed(self.run_program(WORKER, "models", "verify", self.models / NAME, "--reference", reference))
         self.assertIn("cases compared", verified)
 
-        self.assertIn("nobody serves it now", self.succeed(self.models_script("unbind", NAME, "add")))
+        code, output = self.models_script("unbind", NAME, "add")
+        self.assertEqual(code, 1)
+        self.assertIn(f"without {NAME}, nothing would serve magic-fix:paid:add", output)
+        self.assertIn("nobody serves it now", self.succeed(self.models_script("unbind", NAME, "add", "--take-offline")))
         self.assertEqual([line["mode"] for line in tomllib.loads((self.models / "tools.toml").read_text())["bind"]], ["edit"])
 
     def test_a_pipeline_that_a_worker_refuses_is_not_bound(self):
@@ -113,14 +116,15 @@ class ChainTest(unittest.TestCase):
         self.succeed(self.models_script("fetch", NAME, "--accept-license"))
         code, output = self.models_script("bind", NAME, "remove-background:free")
         self.assertEqual(code, 1)
-        self.assertIn("cannot serve it", output)
+        self.assertIn(f"{NAME} was not bound, because it cannot serve remove-background:free: its task is sd-inpaint", output)
         self.assertEqual((self.models / "tools.toml").read_text(), TOOLS)
 
     def test_without_a_worker_the_model_is_bound_and_the_gap_is_named(self):
         self.succeed(self.models_script("fetch", NAME, "--accept-licence"))
         self.environment["RETOUCH_CARGO_PROFILE"] = "a-profile-that-was-never-built"
         output = self.succeed(self.models_script("bind", NAME, "add"))
-        self.assertIn("No worker is built here, so only the checksums", output)
+        self.assertIn("No worker is built here, so only the manifest and the checksums", output)
+        self.assertIn(f"Running workers will check {NAME}", output)
         shutil.rmtree(self.models / NAME / "unet")
         code, output = self.models_script("bind", NAME, "edit")
         self.assertEqual(code, 1)
