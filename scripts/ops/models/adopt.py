@@ -11,25 +11,32 @@ from pathlib import Path
 
 from common.console import Problem
 
-from . import conversion, files, manifest_text, staging
+from . import catalog, conversion, files, hub_source, manifest_text, staging
 from .pipeline import LOOSE_SETTINGS, NETS, SETTINGS, UNET, Pipeline
 from .progress import info
 
 
-def adopt(models, name, source, keep=()):
-    """Adopts a folder. `keep` names folders in it that come along without being part of the pipeline."""
+def adopt(models, name, source, reference=None):
+    """Adopts a folder. `reference` names the folder in it that has reference vectors, if the manifest does not."""
     target = models / name
     staging.recover(target)
     folder = target if source is None else Path(source)
     if source is None and not target.is_dir():
         raise Problem(f"There is no {target}. Give the folder of the exported pipeline: `scripts/models adopt {name} FOLDER`.")
     head = head_of(models, name)
+    if reference and "reference" not in tomllib.loads(head):
+        head = manifest_text.with_reference(head, reference)
+    facts = tomllib.loads(head)
     pipeline = Pipeline(folder)
+    vectors = vectors_of(facts, folder, target)
+    had_source = (target / "model.toml").is_file() and "source" in catalog.read_toml(target / "model.toml")
     if target.exists() and folder.resolve() == target.resolve():
         pin_in_place(pipeline, head)
     else:
-        copy_and_swap(pipeline, head, models, target, keep)
-    report(pipeline, target, tomllib.loads(head))
+        copy_and_swap(pipeline, head, models, target, vectors)
+    if had_source:
+        info("  left out [source]: these files are not those that it names")
+    report(pipeline, target, facts)
 
 
 def head_of(models, name):
@@ -38,10 +45,7 @@ def head_of(models, name):
         if not path.is_file():
             continue
         head = manifest_text.head(path)
-        try:
-            stated = tomllib.loads(head).get("name")
-        except tomllib.TOMLDecodeError as error:
-            raise Problem(f"{path} is not valid TOML: {error}.") from None
+        stated = tomllib.loads(head).get("name")
         if stated != name:
             raise Problem(f"{path}: name is {stated!r}; it must be {name!r}.")
         return head
@@ -52,16 +56,30 @@ def head_of(models, name):
     )
 
 
-def copy_and_swap(pipeline, head, models, target, keep):
+def vectors_of(facts, folder, target):
+    """Returns the folder of reference vectors that comes along, as the manifest names it; None if there is none, or the old one stays."""
+    name = facts.get("reference")
+    if name is None:
+        return None
+    if not hub_source.is_inside(name):
+        raise Problem(f"reference is {name!r}; it must be a relative path without `..`.")
+    if (folder / name).is_dir():
+        return name
+    if (target / name).is_dir():
+        return None
+    raise Problem(f"The manifest states reference = {name!r}, but there is no {folder / name}. Put the vectors there, or remove that line.")
+
+
+def copy_and_swap(pipeline, head, models, target, vectors):
     """Builds the folder aside and swaps it, because workers may have the old files mapped."""
     made = staging.aside(models, target.name, "adopt")
     shutil.rmtree(made, ignore_errors=True)
     staging.require_space(models, pipeline.size_bytes, target.name)
     made.mkdir(parents=True)
     try:
-        keep_others(target, made, keep)
-        for name in keep:
-            shutil.copytree(pipeline.folder / name, made / name)
+        keep_others(target, made, vectors)
+        if vectors:
+            shutil.copytree(pipeline.folder / vectors, made / vectors, dirs_exist_ok=True)
         for path, file in pipeline.files.items():
             (made / path).parent.mkdir(parents=True, exist_ok=True)
             if path == UNET:
@@ -74,9 +92,9 @@ def copy_and_swap(pipeline, head, models, target, keep):
         shutil.rmtree(made, ignore_errors=True)
 
 
-def keep_others(target, made, new):
+def keep_others(target, made, vectors):
     """Copies what belongs to the model, but not to the pipeline: golden images, references, notes, an accepted license."""
-    replaced = {*NETS, *SETTINGS, *LOOSE_SETTINGS, *new, "model.toml"}
+    replaced = {*NETS, *SETTINGS, *LOOSE_SETTINGS, vectors, "model.toml"}
     for path in sorted(target.iterdir()) if target.is_dir() else ():
         if path.name not in replaced and path.suffix not in (".onnx", ".data", ".onnx_data"):
             (shutil.copytree if path.is_dir() else shutil.copyfile)(path, made / path.name)

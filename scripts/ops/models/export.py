@@ -41,7 +41,7 @@ def export(models, name, source, settings, is_accepted=False, today=date.today):
         # Before the comparison, so that what is compared is what runs.
         conversion.run(conversion.PROGRAMS["attention"], made / UNET, made / UNET)
         verify(made, settings)
-        adopt.adopt(models, name, made, keep=("reference",))
+        adopt.adopt(models, name, made, reference="reference")
     if source is None:
         licensing.record(model, origin["revision"], models / name, today())
         # The download is kept if something fails, so that the next run resumes it.

@@ -295,12 +295,36 @@ class AdoptTest(unittest.TestCase):
         self.adopt(folder=None)
         self.assertEqual((self.models / "mine/unet/model.onnx").read_bytes(), unet)
 
+    def test_reference_vectors_come_along_as_the_manifest_names_them(self):
+        stated = TEMPLATE.replace("[canvas]", 'reference = "vectors"\n\n[canvas]')
+        (self.models / "templates/mine.toml").write_text(stated)
+        self.assertIn("states reference = 'vectors', but there is no", self.refusal())
+        self.assert_nothing_adopted()
+        self.write({"vectors/meta.json": b"{}"})
+        self.adopt()
+        self.assertEqual((self.models / "mine/vectors/meta.json").read_text(), "{}")
+        # An export without vectors keeps the old ones, as it keeps golden images.
+        (self.export / "vectors/meta.json").unlink()
+        (self.export / "vectors").rmdir()
+        self.adopt()
+        self.assertTrue((self.models / "mine/vectors/meta.json").is_file())
+        (self.models / "templates/other.toml").write_text(stated.replace('"mine"', '"other"').replace('"vectors"', '"../vectors"'))
+        self.assertIn("reference is '../vectors'; it must be a relative path", self.refusal(name="other"))
+
+    def test_fields_that_programs_would_replace_are_refused_by_name(self):
+        (self.models / "templates/mine.toml").write_text(TEMPLATE.replace("[canvas]", '[export]\nrepository = "a/b"\n\n[canvas]'))
+        self.assertIn("move canvas and strength above '[export]', because programs replace everything from there on", self.refusal())
+        self.assert_nothing_adopted()
+
     def test_an_adoption_replaces_the_source_of_a_fetched_model(self):
         text = TEMPLATE + '\n# Written by `scripts/models fetch`; you may edit everything above.\n[source]\nregistry = "hub"\n'
         (self.models / "mine").mkdir()
         (self.models / "mine/model.toml").write_text(text)
         self.adopt()
         self.assertNotIn("source", self.adopted())
+        self.assertIn("left out [source]: these files are not those that it names", self.output)
+        self.adopt()
+        self.assertNotIn("[source]", self.output)
 
     def test_fetching_a_model_that_only_has_a_template_says_how_to_adopt_it(self):
         with self.assertRaisesRegex(Problem, "Export it from https://example.com .* adopt mine FOLDER"):

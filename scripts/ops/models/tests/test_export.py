@@ -75,6 +75,8 @@ class ExportTest(unittest.TestCase):
         model = Catalog(self.models).model(NAME)
         self.assertEqual(files.state(model), "present")
         self.assertTrue((model.folder / "reference/meta.json").is_file())
+        manifest = tomllib.loads((model.folder / "model.toml").read_text())
+        self.assertEqual(manifest["reference"], "reference", "no check would compare with the vectors")
         self.assertIsNone(model.source, "the manifest names a source of other bytes")
         record = tomllib.loads((model.folder / licensing.RECORD).read_text())
         self.assertEqual((record["repository"], record["accepted_on"]), ("somebody/tiny", datetime.date(2026, 11, 23)))

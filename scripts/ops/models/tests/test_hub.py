@@ -129,6 +129,11 @@ class HubTest(unittest.TestCase):
         self.fetch()
         self.assertEqual(files.state(self.catalog.model(NAME)), "present")
 
+    def test_a_table_after_the_source_is_not_lost(self):
+        self.template(hub_model.template(self.published) + '\n[reference_image]\nedit = "gray"\n')
+        self.assertIn("move reference_image above '[source]', because programs replace everything from there on", self.refusal())
+        self.assertFalse(self.folder.exists())
+
     def test_lost_files_are_fetched_and_converted_again_without_touching_the_others(self):
         self.fetch()
         before, manifest = (self.folder / UNET).stat(), (self.folder / "model.toml").read_text()
