@@ -6,6 +6,8 @@ import shutil
 
 from common.console import Problem
 
+from . import staging
+
 POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -39,6 +41,7 @@ def install(made, target, sha256, what):
     if actual != sha256:
         raise Problem(f"{what} has the sha256 {actual}; expected {sha256}. The file was discarded.")
     target.parent.mkdir(parents=True, exist_ok=True)
+    staging.require_space(target.parent, made.stat().st_size, what)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         shutil.copyfile(made, beside)

@@ -2,6 +2,7 @@ import contextlib
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from common.console import Problem, run_shown
-from ops.models import fetch, listing, packages
+from ops.models import fetch, listing, packages, staging
 from ops.models.catalog import Catalog
 from ops.models.download import download
 
@@ -140,6 +141,14 @@ class FetchTest(unittest.TestCase):
         plain.write_bytes(b"old")
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
+
+    def test_a_full_disk_of_models_is_found_before_the_file_is_copied_there(self):
+        plain = self.add_plain()
+        full, spacious = mock.Mock(free=staging.RESERVE_BYTES), mock.Mock(free=10**12)
+        self.replace(shutil, "disk_usage", lambda folder: full if folder == plain.parent else spacious)
+        message = self.refusal("plain")
+        self.assertRegex(message, f"The file from the source of plain needs .* MB in {plain.parent}, but only .* are free")
+        self.assertEqual([path.name for path in plain.parent.iterdir()], ["model.toml"])
 
     def test_the_real_pip_downloads_a_package(self):
         (self.folder / "index").mkdir()
