@@ -46,7 +46,7 @@ class Catalog:
             return described(name, template, path.parent, is_template=True)
         homepage = stated(read_toml(template), "homepage", str, template)
         raise Problem(
-            f"No package registry has {name}. Export it from {homepage} (see models/README.md), then run "
+            f"No package registry has {name}. Export it from {homepage} (see models/text-guided.md), then run "
             f"`scripts/models adopt {name} FOLDER`, which records the checksums of all its files."
         )
 

@@ -95,7 +95,7 @@ class Pipeline:
         denoisers = [part for part in DENOISERS if f"{part}/model.onnx" in self.files]
         if not denoisers and any(self.folder.rglob("*.safetensors")):
             raise Problem(
-                f"{self.folder} holds weights that were never exported to ONNX. Export them first: models/README.md says how, and "
+                f"{self.folder} holds weights that were never exported to ONNX. Export them first: models/text-guided.md says how, and "
                 "`scripts/models export` does it for models that it knows."
             )
         if not denoisers:
