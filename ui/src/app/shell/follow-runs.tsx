@@ -7,24 +7,37 @@ import { loadWithRetry } from '@/lib/load-with-retry';
 import { useSession } from '@/lib/session';
 import { STORED_BATCHES } from '@/lib/sign-out-cleanup';
 
+const loadReports = () => import('./reports');
+
 /** Follows the user's runs on every page, and shows a toast for those that end while their page is not open. */
 export function FollowRuns() {
   const { userId } = useSession();
   const queryClient = useQueryClient();
   const navigate = useNavigate();
-  const report = useEffectEvent(async (job?: Job) => {
+
+  const reportRun = useEffectEvent(async (job: Job) => {
     try {
-      if (job || sessionStorage.getItem(STORED_BATCHES))
-        await (await loadWithRetry(() => import('./reports'))).report(queryClient, navigate, userId, job);
+      const { showRunToast } = await loadWithRetry(loadReports);
+      showRunToast(job, navigate);
     } catch {
-      // Without the code or the storage. The page of the run or the batch shows its end as well.
+      // Without the code. The page of the run shows its end as well.
+    }
+  });
+  const resume = useEffectEvent(async () => {
+    try {
+      // Throws if the storage is blocked. No batch has survived a reload then.
+      if (!sessionStorage.getItem(STORED_BATCHES)) return;
+      const { resumeBatches } = await loadWithRetry(loadReports);
+      await resumeBatches(queryClient, userId, navigate);
+    } catch {
+      // Without the code. The page of the batch resumes it as well.
     }
   });
 
   useEffect(() => {
     if (!userId) return;
-    void report();
-    return followerOf(queryClient).start(userId, report);
+    void resume();
+    return followerOf(queryClient).start(userId, reportRun);
   }, [queryClient, userId]);
   return null;
 }

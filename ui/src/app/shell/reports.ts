@@ -1,17 +1,18 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { NavigateFunction } from 'react-router';
-import { showRunToast } from '@/features/runs/run-toast';
-import type { Job } from '@/lib/api-types';
+import { loadWithRetry } from '@/lib/load-with-retry';
 
-/** Reports the end of a run. Without one, follows the batches that a reload has interrupted, and reports their ends. */
-export async function report(
+export { showRunToast } from '@/features/runs/run-toast';
+
+// Through the panel: a separate chunk would pull others into the first load of every page.
+const loadBatches = () => import('@/features/batch/batch-panel');
+
+/** Follows the batches that a reload has interrupted, and reports their ends. */
+export async function resumeBatches(
   queryClient: QueryClient,
-  navigate: NavigateFunction,
   userId: string | null,
-  job?: Job,
+  navigate: NavigateFunction,
 ) {
-  if (job) return showRunToast(job, navigate);
-  // Imported through the panel: a separate chunk would pull others into the first load of every page.
-  const { resumeBatches } = await import('@/features/batch/batch-panel');
-  resumeBatches(queryClient, userId, navigate);
+  const batches = await loadWithRetry(loadBatches);
+  batches.resumeBatches(queryClient, userId, navigate);
 }
