@@ -143,6 +143,26 @@ test.describe('after a deploy', () => {
   });
 });
 
+test.describe('code that the server could not send for a moment', () => {
+  test.use({ expectedRefusals: [503], viewport: { width: 390, height: 844 } });
+
+  // Firefox 153 never requests it again before a reload.
+  test('is there after the reload that the page asks for', { tag: '@firefox' }, async ({ page }) => {
+    await page.route(/\/assets\/mobile-drawer-[^/]+\.js$/, (route) =>
+      route.fulfill({ status: 503, contentType: 'text/javascript' }),
+    );
+    await page.goto('/dashboard');
+    const menu = page.getByRole('button', { name: 'Open menu' });
+    await menu.click();
+    await expect(page.getByText('The connection was lost. Please try again.')).toBeVisible();
+    await page.unrouteAll();
+    await expect(page.getByText('Part of this page could not be loaded.')).toBeVisible();
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await menu.click();
+    await expect(page.getByRole('dialog').getByRole('link', { name: 'Upscale' })).toBeVisible();
+  });
+});
+
 test.describe('pictures whose URLs have expired', () => {
   test.use({ expectedRefusals: [403] });
 

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { type DataRouter, matchRoutes } from 'react-router';
 import type { Config, ToolName } from '@/lib/api-types';
 import { isInstalled } from '@/lib/env';
-import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
+import { prefetch } from '@/lib/load-with-retry';
 import type { Session } from '@/lib/session';
 import type { PageData } from './page-data';
 
@@ -40,7 +40,7 @@ export function loadPagesAhead({ router, queryClient, session, config }: App): (
       const data = ahead?.data;
       if (data && isOffered && session.state.getState().user) {
         const search = new URLSearchParams(address.search);
-        loadWithRetry(loadPageData)
+        loadPageData()
           .then(({ pageData }) => pageData[data](queryClient, params, search, ahead.tool))
           // The page will load its data anyway.
           .catch(() => {});

@@ -2,8 +2,8 @@ import { act, render, screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { Suspense } from 'react';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { useBuild } from '@/lib/load-with-retry';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { prefetch, useReload } from '@/lib/load-with-retry';
 import { server } from '@/testing/server';
 import { lazyWithRetry } from './lazy-with-retry';
 
@@ -30,7 +30,7 @@ function serveBuild(script: string) {
 
 afterEach(() => {
   vi.useRealTimers();
-  useBuild.setState({ isOutdated: false });
+  useReload.setState({ isOutdated: false, missing: null });
   for (const script of document.head.querySelectorAll('script')) script.remove();
 });
 
@@ -112,19 +112,56 @@ describe('a part that can be missing without notice', () => {
   });
 });
 
-test.each([
-  ['/assets/index-new.js', true],
-  ['/assets/index-old.js', false],
-])('a missing part asks for a reload if the server has another build: %s', async (served, isOutdated) => {
-  vi.spyOn(console, 'error').mockImplementation(() => {});
-  const script = document.createElement('script');
-  script.type = 'module';
-  // jsdom does not run it.
-  script.src = '/assets/index-old.js';
-  document.head.append(script);
-  serveBuild(served);
-  show(missing);
-  expect(await screen.findByText(/could not be loaded/)).toBeVisible();
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  expect(useBuild.getState().isOutdated).toBe(isOutdated);
+describe('a part that stays missing', () => {
+  beforeEach(() => {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const script = document.createElement('script');
+    script.type = 'module';
+    // jsdom does not run it.
+    script.src = '/assets/index-old.js';
+    document.head.append(script);
+  });
+
+  const failure = () => screen.findByText(/could not be loaded/);
+
+  test('asks for a reload if the server has another build', async () => {
+    serveBuild('/assets/index-new.js');
+    show(missing);
+    await failure();
+    await vi.waitFor(() => expect(useReload.getState()).toEqual({ isOutdated: true, missing: null }));
+  });
+
+  test('asks for a reload if the server has this build, until it is loaded', async () => {
+    serveBuild('/assets/index-old.js');
+    const load = vi.fn(missing);
+    show(load);
+    await failure();
+    await vi.waitFor(() => expect(useReload.getState()).toEqual({ isOutdated: false, missing: load }));
+    load.mockResolvedValue({ default: Part } as never);
+    await userEvent
+      .setup({ advanceTimers: vi.advanceTimersByTime })
+      .click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('The part')).toBeVisible();
+    expect(useReload.getState().missing).toBeNull();
+  });
+
+  test('asks for none while the server cannot be reached', async () => {
+    const asked = vi.fn(() => HttpResponse.error());
+    server.use(http.get(window.location.origin, asked));
+    show(missing);
+    await failure();
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(useReload.getState()).toEqual({ isOutdated: false, missing: null });
+  });
+});
+
+test('no code is loaded ahead while the browser is offline', () => {
+  const load = vi.fn(async () => {});
+  const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  prefetch(load)();
+  expect(load).not.toHaveBeenCalled();
+  onLine.mockReturnValue(true);
+  prefetch(load)();
+  expect(load).toHaveBeenCalledOnce();
 });

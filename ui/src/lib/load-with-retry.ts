@@ -1,40 +1,57 @@
 import { create } from 'zustand';
 import { fetchPage } from './api-client';
 
+type Load = () => Promise<unknown>;
+
 const RETRY_AFTER_MS = [300, 1_500];
 
-/** Whether the server has a different build of the page than this one. */
-export const useBuild = create<{ isOutdated: boolean }>(() => ({ isOutdated: false }));
+/** Why the page has to be reloaded: the server has another build of it, or the code of `missing` stays missing. */
+export const useReload = create<{ isOutdated: boolean; missing: Load | null }>(() => ({
+  isOutdated: false,
+  missing: null,
+}));
 
-/** Loads code, and tries again after passing faults. If it stays missing, finds out whether the page was updated. */
+/**
+ * Loads code, and tries again after passing faults. If it stays missing although the server answers, the page asks for a
+ * reload: many browsers, such as Firefox 153, never request code again that failed once (whatwg/html#6768).
+ */
 export async function loadWithRetry<T>(load: () => Promise<T>): Promise<T> {
   for (const delay of RETRY_AFTER_MS) {
     try {
-      return await load();
+      return await loadOnce(load);
     } catch {
       await new Promise((resolve) => setTimeout(resolve, delay));
     }
   }
   try {
-    return await load();
+    return await loadOnce(load);
   } catch (error) {
-    void checkBuild();
+    void checkBuild(load);
     throw error;
   }
 }
 
 /** Returns a handler that loads code ahead of a click, which loads it again if this fails. */
-export function prefetch(load: () => Promise<unknown>): () => void {
-  return () => void load().catch(() => {});
+export function prefetch(load: Load): () => void {
+  return () => {
+    // A failure would spoil the click, too.
+    if (navigator.onLine) load().catch(() => {});
+  };
+}
+
+async function loadOnce<T>(load: () => Promise<T>): Promise<T> {
+  const code = await load();
+  if (useReload.getState().missing === load) useReload.setState({ missing: null });
+  return code;
 }
 
 /** Compares the scripts of this page with those that the server would send now. */
-async function checkBuild() {
+async function checkBuild(missing: Load) {
   const script = document.querySelector<HTMLScriptElement>('script[type=module][src]');
   if (!script) return;
   try {
     const { pathname } = new URL(script.src);
-    if (!(await fetchPage()).includes(pathname)) useBuild.setState({ isOutdated: true });
+    useReload.setState((await fetchPage()).includes(pathname) ? { missing } : { isOutdated: true });
   } catch {
     // No network: the part that failed offers to try again.
   }

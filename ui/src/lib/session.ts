@@ -52,6 +52,8 @@ const RENEW_BEFORE_SECONDS = 60;
 /** A call with a token that expires sooner waits for the renewal. */
 const MIN_SECONDS_LEFT = 5;
 
+const importClient = () => import('./identity-client');
+
 /**
  * The user's session, which all tabs of the browser share. The identity client is an eighth of the page's code, so it
  * loads only to begin or finish a sign-in, to renew a token, or to sign out.
@@ -183,7 +185,7 @@ export class Session {
   };
 
   private loadClient(): Promise<IdentityClient> {
-    this.client ??= loadWithRetry(() => import('./identity-client'))
+    this.client ??= loadWithRetry(importClient)
       .then(({ IdentityClient }) => new IdentityClient(this.identity))
       .catch((error) => {
         this.client = null;

@@ -1,7 +1,8 @@
-import { createEvent, fireEvent, screen, waitFor, within } from '@testing-library/react';
+import { act, createEvent, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { useReload } from '@/lib/load-with-retry';
 import { aConfig, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -133,4 +134,19 @@ test('the page says when it is offline, and only then', async () => {
   onLine.mockReturnValue(true);
   fireEvent.online(window);
   expect(screen.queryByRole('alert')).toBeNull();
+});
+
+test.each([
+  [{ isOutdated: true }, 'Retouch was updated.'],
+  [{ missing: async () => {} }, 'Part of this page could not be loaded.'],
+])('the page says why it asks for a reload: %o', async (cause, reason) => {
+  onTestFinished(() => act(() => useReload.setState({ isOutdated: false, missing: null })));
+  renderApp('/pricing');
+  await screen.findByRole('heading', { level: 1 });
+  expect(screen.queryByRole('button', { name: 'Reload' })).toBeNull();
+  act(() => useReload.setState(cause));
+  expect(screen.getByText(reason, { exact: false })).toHaveTextContent(
+    'Reload to continue. Your runs, masks, and prompts are kept.',
+  );
+  expect(screen.getByRole('button', { name: 'Reload' })).toBeEnabled();
 });

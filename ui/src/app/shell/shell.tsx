@@ -8,8 +8,8 @@ import { useDropGuard } from './drop-guard';
 import { FollowRuns } from './follow-runs';
 import { Footer } from './footer';
 import { OfflineNotice } from './offline-notice';
+import { ReloadNotice } from './reload-notice';
 import { TopBar } from './top-bar';
-import { UpdateNotice } from './update-notice';
 import { usePasteAnywhere } from './use-paste-anywhere';
 import { usePictureRenewal } from './use-picture-renewal';
 
@@ -62,7 +62,7 @@ export function Shell() {
       <FollowRuns />
       <UploadsNotice />
       <OfflineNotice />
-      <UpdateNotice />
+      <ReloadNotice />
       <Consent />
       <ScrollRestoration />
     </div>

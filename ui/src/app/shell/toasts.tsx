@@ -1,5 +1,6 @@
 import { Suspense, useEffect } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { prefetch } from '@/lib/load-with-retry';
 import { loadToasts, useToasts } from '@/lib/notify';
 
 const Container = lazyWithRetry(async () => {
@@ -13,7 +14,7 @@ export function Toasts() {
 
   // Loads the library on the first interaction: it could not be loaded to report a lost connection.
   useEffect(() => {
-    const load = () => void loadToasts().catch(() => {});
+    const load = prefetch(loadToasts);
     window.addEventListener('pointerdown', load, { once: true });
     window.addEventListener('keydown', load, { once: true });
     return () => {
