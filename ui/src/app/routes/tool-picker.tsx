@@ -8,6 +8,7 @@ import ImagePicker from '@/features/images/image-picker';
 import { ProgressBadge } from '@/features/runs/progress-badge';
 import { connectionLost } from '@/lib/api-client';
 import { useConfig } from '@/lib/env';
+import { loadWithRetry } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
@@ -26,7 +27,9 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
 
   async function startBatch(files: File[]) {
     // Loads both before changing anything: if that fails, the page stays as it is and says why.
-    const loaded = await Promise.all([loadAddFiles(), loadBatchPanel()]).catch(() => null);
+    const loaded = await Promise.all([loadWithRetry(loadAddFiles), loadWithRetry(loadBatchPanel)]).catch(
+      () => null,
+    );
     if (!loaded) return notifyError(t(connectionLost));
     const [{ addFiles }] = loaded;
     await addFiles(tool, files, userId, fileLimits(config, config.limits[tool.limit]));

@@ -2,6 +2,7 @@ import { useMemo, useRef, useState } from 'react';
 import { Notice } from '@/components/notice';
 import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import { loadWithRetry } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { t } from '@/lib/translate';
 import { CompareSlider } from './compare-slider';
@@ -73,7 +74,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
 
   async function importMask(file: File) {
     try {
-      const { readMask } = await loadReadMask();
+      const { readMask } = await loadWithRetry(loadReadMask);
       changing(draft.mark)(await readMask(file, image));
     } catch (error) {
       const isUnusable = error instanceof Error && error.name === 'UnusableMask';
@@ -83,7 +84,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
 
   async function exportMask() {
     try {
-      const { saveFile } = await loadDownload();
+      const { saveFile } = await loadWithRetry(loadDownload);
       const file = await maskFile(shapes, image);
       if (file) saveFile(file, file.name);
       else notifyError(t('The mask is empty: you erased everything.'));

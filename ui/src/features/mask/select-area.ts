@@ -1,4 +1,5 @@
 import { api, unwrap } from '@/lib/api-client';
+import { loadWithRetry } from '@/lib/load-with-retry';
 import type { EditedPicture } from './edited-picture';
 import type { Area, Clicks } from './marks';
 
@@ -14,6 +15,6 @@ export async function selectArea(picture: EditedPicture, clicks: Clicks, signal:
     signal,
   });
   const mask = unwrap<Blob>(answer);
-  const { readMask } = await loadReadMask();
+  const { readMask } = await loadWithRetry(loadReadMask);
   return readMask(mask, picture);
 }
