@@ -14,6 +14,7 @@ mod task;
 mod text;
 mod upscale;
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -113,7 +114,7 @@ struct Shared {
     homepage: String,
     /// Used by `scripts/models`; only checked here.
     source: Option<Source>,
-    memory_mib: Option<u32>,
+    memory_mib: Option<NonZeroU32>,
     #[serde(default)]
     extra: Vec<ModelFile>,
     #[serde(default)]
@@ -221,21 +222,20 @@ impl Manifest {
             commercial_use: shared.commercial_use,
             attribution: shared.attribution,
             homepage: shared.homepage,
-            memory_bytes: shared.memory_mib.map(|mib| u64::from(mib) << 20),
+            memory_bytes: shared.memory_mib.map(|mib| u64::from(mib.get()) << 20),
             task,
             golden: shared.golden,
             text: text.to_owned(),
         })
     }
 
-    /// Returns the SHA-256 that identifies these weights: the checksum of the ONNX file. For a pipeline it is the
-    /// SHA-256 of the output of `sha256sum` for its files in the manifest's order, and for a fill without weights the
-    /// checksum of `model.toml`.
+    /// Returns the SHA-256 that identifies these weights: the checksum of the only file. For several files it is the
+    /// SHA-256 of the output of `sha256sum` for them in the manifest's order, and for a fill without weights the checksum
+    /// of `model.toml`.
     pub fn sha256(&self) -> String {
         match self.files.as_slice() {
             [] => hex::encode(Sha256::digest(&self.text)),
             [only] => only.sha256.clone(),
-            [first, ..] if !self.task.is_pipeline() => first.sha256.clone(),
             files => {
                 let lines = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.file));
                 hex::encode(Sha256::digest(lines.collect::<String>()))

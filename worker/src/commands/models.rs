@@ -177,8 +177,7 @@ impl CheckArgs {
         };
         if let Some(model) = &model {
             if model.memory_bytes() > 0 {
-                let mib = model.memory_bytes().div_ceil(1 << 20);
-                println!("  needs     {mib} MiB while it is loaded");
+                println!("  needs     {}", needs(model, &manifest, runtime));
             }
             if manifest.task.net().is_some() || matches!(manifest.task, Task::SdInpaint(_)) {
                 println!("  batches   {}", batches(model.max_batch()));
@@ -219,6 +218,8 @@ impl CheckArgs {
         error: &ManifestError,
         bindings: Option<&Bindings>,
     ) -> String {
+        let dir = &self.models.models_dir;
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let manifest = folder.join("model.toml");
         let what = if let Err(problem) = manifest.symlink_metadata()
             && !is_absence(&problem)
@@ -233,13 +234,13 @@ impl CheckArgs {
             format!("model.toml: {}", error.problem)
         } else if folder.is_dir() {
             "there is no model.toml in this folder; write one, as models/README.md says".to_owned()
+        } else if dir.join("templates").join(format!("{name}.toml")).is_file() {
+            format!("it is not installed; `scripts/models fetch {name}` installs it, or says how")
         } else {
-            let dir = &self.models.models_dir;
             let names = names_in(dir);
             let names = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
             format!("there is no such folder; {} contains {names}", dir.display())
         };
-        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let lines = bindings.map_or_else(Vec::new, |bindings| bindings.describe_entries(name));
         if lines.is_empty() {
             what
@@ -516,6 +517,19 @@ pub fn run_plain(session: &mut Session, net: NetTask<'_>) -> Result<(), SessionE
     let picture = noise((batch, channels, rows, columns)).mapv(|sample| f32::from(sample) / 255.0);
     session.run_flat((tensors.input, tensors.input_format), &picture, tensors.output)?;
     Ok(())
+}
+
+/// Says how much memory a model counts for.
+fn needs(model: &ModelHandle, manifest: &Manifest, runtime: &Runtime) -> String {
+    let mib = model.memory_bytes().div_ceil(1 << 20);
+    let is_capped = runtime.memory().limit().is_some_and(|limit| model.memory_bytes() >= limit);
+    if is_capped && manifest.memory_bytes.is_none() {
+        format!(
+            "at least {mib} MiB, which is the limit: it runs alone; do not state this as memory_mib"
+        )
+    } else {
+        format!("{mib} MiB while it is loaded")
+    }
 }
 
 /// Says how many inputs one run takes.

@@ -131,6 +131,7 @@ fn invalid_fields_are_named() {
         ("name = \"segment\"", "name = \"other\"", "name is \"other\", but its folder is "),
         ("std = [0.229, 0.224, 0.225]", "std = [0.0, 1.0, 1.0]", "input.std"),
         ("licence = \"Apache-2.0\"", "", "licence"),
+        ("licence = ", "memory_mib = 0\nlicence = ", "expected a nonzero u32 in `memory_mib`"),
         (
             "commercial_use = true",
             "commercial_use = true\ncomercial_use = true",
@@ -335,7 +336,7 @@ async fn external_data_in_an_unlisted_file_is_refused() {
         ("/etc/hostname", "\"/etc/hostname\", which is outside the model's folder"),
         ("../weights.bin", "\"../weights.bin\", which is outside the model's folder"),
         ("a/../../b", "\"a/../../b\", which is outside the model's folder"),
-        ("other.bin", "\"other.bin\", which the manifest does not list as [[extra]]"),
+        ("other.bin", "\"other.bin\", which the manifest does not list; add it as [[extra]]"),
         (
             "weights/w.bin",
             "\"weights/w.bin\", which is not a plain file name; export it with its data beside it",
@@ -357,6 +358,21 @@ async fn external_data_in_an_unlisted_file_is_refused() {
         assert!(error.contains("files: made.onnx keeps tensors in"), "{location}: {error}");
         assert!(error.contains(reason), "{location}: {error}");
     }
+}
+
+#[test]
+fn the_identity_of_a_model_covers_all_of_its_weights() {
+    let models = tempfile::tempdir().expect("a folder");
+    let identity = |model: &Model| {
+        let folder = model.write(models.path(), "made");
+        Manifest::read(&folder).expect("it reads").sha256()
+    };
+    let one = Model::new(1.0);
+    assert_eq!(identity(&one), one.sha256());
+    let external = Model { external_data: Some("weights.bin".to_owned()), ..one };
+    let retrained = Model { weight: 2.0, ..external.clone() };
+    assert_eq!(external.bytes(), retrained.bytes(), "the weights are in the other file");
+    assert_ne!(identity(&external), identity(&retrained));
 }
 
 #[tokio::test]

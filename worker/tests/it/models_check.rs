@@ -7,9 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::onnx::{Model, bind};
+use crate::onnx::{Model, bind, with_external_data};
 use crate::{copy, photo, repository};
 
 /// Runs `models check` on the CPU and returns its exit code and standard output.
@@ -112,6 +113,16 @@ fn a_model_that_does_not_fit_here_is_neither_right_nor_wrong() {
 }
 
 #[test]
+fn a_model_that_is_larger_than_the_limit_is_not_said_to_need_only_that() {
+    let (models, folder) = made();
+    let (_, said) = check(models.path(), &["made", "--model-memory-mib", "1"]);
+    assert_says(&said, &["needs     at least 1 MiB, which is the limit", "RIGHT     made"]);
+    alter(&folder, "homepage", "memory_mib = 1\nhomepage");
+    let (_, said) = check(models.path(), &["made", "--model-memory-mib", "1"]);
+    assert_says(&said, &["needs     1 MiB while it is loaded"]);
+}
+
+#[test]
 fn a_model_bound_only_for_gpus_is_checked_without_a_run() {
     let (models, folder) = made();
     bind(models.path(), "made");
@@ -160,6 +171,66 @@ fn a_pipeline_is_named_with_the_scheduler_that_runs() {
     let (code, said) = check(models.path(), &["sdxl-inpaint"]);
     assert_eq!(code, Some(0), "{said}");
     assert_says(&said, &["scheduler unipc in place of the model's EulerDiscreteScheduler"]);
+}
+
+/// Returns a models directory with the tiny `segment-anything`, and its folder.
+fn pipeline() -> (TempDir, PathBuf) {
+    let (models, name) = (TempDir::new().unwrap(), "segment-anything");
+    let folder = models.path().join(name);
+    copy(&repository().join("models/tiny").join(name), &folder);
+    (models, folder)
+}
+
+#[test]
+fn a_pipeline_keeps_its_tensors_only_in_files_that_its_manifest_lists() {
+    let check_with_data_in = |location: &str| {
+        let (models, folder) = pipeline();
+        let net = folder.join("decoder/model.onnx");
+        let before = fs::read(&net).unwrap();
+        let after = with_external_data(&before, location);
+        alter(&folder, &sha256(&before), &sha256(&after));
+        let size = |bytes: &[u8]| format!("size_bytes = {}", bytes.len());
+        alter(&folder, &size(&before), &size(&after));
+        fs::write(net, after).unwrap();
+        fs::write(folder.join("decoder").join(location), [0; 4]).unwrap();
+        let (_, said) = check(models.path(), &["segment-anything"]);
+        (models, folder, said)
+    };
+    let (.., said) = check_with_data_in("../model.onnx.data");
+    let outside = "keeps tensors in \"../model.onnx.data\", which is outside its folder";
+    assert_says(&said, &[outside, "WRONG     1 problem"]);
+
+    let (models, folder, said) = check_with_data_in("model.onnx.data");
+    let unlisted = "checksum  WRONG: decoder/model.onnx keeps tensors in \"decoder/model.onnx.data\", which the manifest \
+                    does not list; add it as [[extra]]";
+    assert_says(&said, &[unlisted, "WRONG     1 problem"]);
+    let extra = format!(
+        "[[extra]]\nfile = \"decoder/model.onnx.data\"\nsha256 = \"{}\"\nsize_bytes = 4\n\n[input]",
+        sha256(&[0; 4])
+    );
+    alter(&folder, "[input]", &extra);
+    let (_, said) = check(models.path(), &["segment-anything"]);
+    assert_says(&said, &["checksum  3 files", "RIGHT     segment-anything"]);
+    fs::write(folder.join("decoder/model.onnx.data"), [1; 4]).unwrap();
+    let (_, said) = check(models.path(), &["segment-anything"]);
+    assert_says(&said, &["checksum  WRONG: decoder/model.onnx.data has sha256"]);
+}
+
+#[test]
+fn a_net_of_a_pipeline_that_its_manifest_does_not_list_is_refused() {
+    let (models, folder) = pipeline();
+    let manifest = fs::read_to_string(folder.join("model.toml")).unwrap();
+    let decoder = manifest.split("[[extra]]").find(|entry| entry.contains("decoder/")).unwrap();
+    let (entry, _) = decoder.split_once("[input]").unwrap();
+    alter(&folder, &format!("[[extra]]{entry}"), "");
+    let (_, said) = check(models.path(), &["segment-anything"]);
+    let unlisted =
+        "checksum  WRONG: decoder/model.onnx is a net that the manifest does not list; add it";
+    assert_says(&said, &[unlisted, "WRONG     1 problem"]);
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
 }
 
 #[test]
@@ -272,12 +343,26 @@ fn messages_about_missing_files_say_what_to_do() {
     let (_, said) = check(models.path(), &["made"]);
     assert_says(&said, &["made.onnx is not a file"]);
 
+    let (_pipeline, folder) = pipeline();
+    fs::remove_file(folder.join("decoder/model.onnx")).unwrap();
+    let said_of = || check(folder.parent().unwrap(), &["segment-anything"]).1;
+    assert_says(&said_of(), &["decoder/model.onnx is missing; put the file there"]);
+    let hub = "[source]\nregistry = \"hub\"\nrepository = \"somebody/sam\"\nrevision = \"main\"\n\n\
+               [[source.files]]\npath = \"decoder/model.onnx\"\n\n[input]";
+    alter(&folder, "[input]", hub);
+    let fetch = "is missing; fetch it with `scripts/models fetch segment-anything`";
+    assert_says(&said_of(), &[fetch]);
+
     fs::create_dir(models.path().join("empty")).unwrap();
     let (_, said) = check(models.path(), &["empty"]);
     assert_says(&said, &["manifest  WRONG: there is no model.toml in this folder"]);
     let (code, said) = check(models.path(), &["maed"]);
     assert_eq!(code, Some(1), "{said}");
     assert_says(&said, &["manifest  WRONG: there is no such folder; ", " contains made\n"]);
+    fs::create_dir(models.path().join("templates")).unwrap();
+    fs::write(models.path().join("templates/later.toml"), "name = \"later\"").unwrap();
+    let (_, said) = check(models.path(), &["later"]);
+    assert_says(&said, &["WRONG: it is not installed; `scripts/models fetch later` installs it"]);
 }
 
 #[test]
@@ -299,8 +384,7 @@ fn a_file_saved_in_place_of_the_model_is_recognized() {
     ] {
         let (models, folder) = made();
         // As a maintainer does: the checksum is that of the wrong file.
-        let (right, wrong) =
-            (Model::new(1.0), hex::encode(<sha2::Sha256 as sha2::Digest>::digest(bytes)));
+        let (right, wrong) = (Model::new(1.0), sha256(bytes.as_bytes()));
         alter(&folder, &right.sha256(), &wrong);
         let size = format!("size_bytes = {}", right.bytes().len());
         alter(&folder, &size, &format!("size_bytes = {}", bytes.len()));

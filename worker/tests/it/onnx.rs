@@ -55,10 +55,7 @@ impl Model {
     pub fn bytes(&self) -> Vec<u8> {
         let data = match &self.external_data {
             None => message(9, &self.weights()),
-            Some(file) => {
-                let entry = [message(1, b"location"), message(2, file.as_bytes())].concat();
-                [message(13, &entry), number(14, 1)].concat()
-            }
+            Some(file) => in_file(file),
         };
         let dims: Vec<u8> = [1, 3, 1, 1].into_iter().flat_map(|size| number(1, size)).collect();
         let weights = [dims, number(2, 1), message(8, b"weights"), data].concat();
@@ -217,6 +214,19 @@ tolerance = 0.2
         fs::write(folder.join("model.toml"), self.manifest(name)).expect("written");
         folder
     }
+}
+
+/// Returns a graph with one more constant, which nothing uses: a float in a file.
+pub fn with_external_data(graph: &[u8], file: &str) -> Vec<u8> {
+    let tensor = [number(1, 1), number(2, 1), message(8, b"spare"), in_file(file)].concat();
+    // A reader of protobuf merges two graphs.
+    [graph, &message(7, &message(5, &tensor))].concat()
+}
+
+/// Encodes where a tensor is kept.
+fn in_file(file: &str) -> Vec<u8> {
+    let entry = [message(1, b"location"), message(2, file.as_bytes())].concat();
+    [message(13, &entry), number(14, 1)].concat()
 }
 
 fn node(kind: &str, inputs: &[&str], output: &str) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! The checksum step: every file has the size and SHA-256 of the manifest.
+//! The checksum step: every file has the size and SHA-256 of the manifest. For a pipeline, it is also the files step.
 //!
 //! The files of one net are read into memory once, hashed there and opened from there; a file opened by its path could
 //! be replaced in between. Until the model is open, a load therefore needs memory for the file and for what ONNX
@@ -10,8 +10,9 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::external_files;
 use super::placeholder::{defect, head_of};
-use crate::manifest::{Manifest, ModelFile, dead_link};
+use crate::manifest::{Manifest, ModelFile, Task, dead_link};
 use crate::registry::kept::{Kept, stamps_of};
 use crate::registry::steps::{CheckMode, Outcome};
 use crate::registry::version::sha256_of;
@@ -99,6 +100,9 @@ pub fn check(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<(
             break;
         }
     }
+    if reasons.is_empty() || mode != CheckMode::FailFast {
+        reasons.extend(external_files::unlisted(manifest));
+    }
     let value = reasons.is_empty().then(|| kept.keep_stamps(stamps));
     Outcome {
         finding: format!("{} files, sha256 {}", manifest.files.len(), manifest.sha256()),
@@ -146,10 +150,10 @@ fn absence(manifest: &Manifest, path: &Path) -> Option<String> {
     if path.exists() {
         return Some(format!("{shown} is not a file"));
     }
-    let advice = if manifest.task.is_pipeline() {
-        "see models/README.md for how to install it".to_owned()
-    } else if manifest.has_source {
+    let advice = if manifest.has_source {
         format!("fetch it with `scripts/models fetch {}`", manifest.name)
+    } else if matches!(manifest.task, Task::SdInpaint(_) | Task::Flux2Klein(_)) {
+        "models/text-guided.md says how to install it".to_owned()
     } else {
         "put the file there".to_owned()
     };
