@@ -50,7 +50,7 @@ pub use claim::{
 };
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
-pub use end::{cancel, cancel_unanswered, fail};
+pub use end::{cancel, fail};
 pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, release_unknown, renew, sweep};

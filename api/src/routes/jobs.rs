@@ -67,7 +67,7 @@ pub async fn cancel_job(
 ) -> Result<Json<JobView>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
     let (pool, id) = (app.pool.clone(), job.id);
-    let cancellation = async move { jobs::cancel_unanswered(&pool, id).await };
+    let cancellation = async move { jobs::cancel(&pool, id).await };
     let is_canceled = match job.owner {
         Some(owner) => app.in_turn_of(owner, cancellation).await??,
         None => cancellation.await?,

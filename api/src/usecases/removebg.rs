@@ -117,7 +117,7 @@ async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, Api
 
 /// Cancels a job that takes too long or outlives this process, at no cost to its owner. If it has just ended, returns its results.
 async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
-    if db::within(jobs::cancel_unanswered(&app.pool, job.id)).await? {
+    if db::within(jobs::cancel(&app.pool, job.id)).await? {
         announce_canceled(app, &[job.id]).await;
         let (why, retry_after_secs) = if app.stopping.is_cancelled() {
             ("The service is restarting, so the run was canceled.", 5)

@@ -34,7 +34,7 @@ pub struct Waiting {
     /// How long the idempotency key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is
     /// canceled once all clients that wait for it hung up.
     pub repeat_window: Option<Duration>,
-    /// Whether to submit the job again if another request called it off, and this one had only joined it.
+    /// Whether to submit the job again if it was canceled, and this request had only joined it.
     pub resubmits: bool,
     /// Receives the id of the job once it is submitted or joined.
     pub started: Option<watch::Sender<Option<JobId>>>,
@@ -94,6 +94,7 @@ pub(super) async fn submit_and_wait(
 ) -> Result<RunOutcome, ApiError> {
     let Waiting { wait, repeat_window, resubmits, started } = waiting;
     let deadline = Instant::now() + wait;
+    let mut last_canceled = None;
     loop {
         let id = JobId::new();
         let mut subscription = app.job_events.subscribe(id);
@@ -135,11 +136,18 @@ pub(super) async fn submit_and_wait(
         }
         let left = deadline.saturating_duration_since(Instant::now());
         job = subscription.wait_for_end(&app.pool, job, left, &app.stopping).await?;
+        let waited_for = job.id;
         let outcome = match outcome_of(app, job.clone()).await {
             Err(ApiError::Unavailable { .. }) => Ok(RunOutcome::Pending(job)),
             outcome => outcome,
         };
-        if resubmits && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
+        let has_time = Instant::now() < deadline && !app.stopping.is_cancelled();
+        let resubmits = resubmits && is_joined && has_time;
+        // Once for each job: one that was canceled but kept its key would be joined again and again.
+        if resubmits
+            && matches!(outcome, Err(ApiError::Canceled))
+            && last_canceled.replace(waited_for) != Some(waited_for)
+        {
             continue;
         }
         if let Some(attendance) = &mut attendance {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Failure, Isolation};
 use retouch_core::results::NewResult;
-use retouch_core::{JobId, WorkerId, storage};
+use retouch_core::{ImageId, JobId, WorkerId, storage};
 use retouch_standins::testing::{eventually, first_attempt, new_result, object_keys};
 use serde_json::json;
 use sqlx::PgPool;
@@ -551,6 +551,50 @@ async fn joined_and_canceled(app: &Arc<TestApp>, key: &str, own: Option<&str>, b
     is_refused(&first, 409, "cancelled");
     assert_eq!(second.status, StatusCode::OK, "{}", second.text());
     assert_eq!(app.balance("ada").await, (before - 5, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_canceled_run_is_not_joined_again_and_again(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (key, token) = (app.key("ada").await, app.token("ada"));
+    let image = app.upload("ada").await;
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let run = app.post(&path).by(&token).header("idempotency-key", "mine").asynchronously();
+    assert_eq!(run.send().await.status, StatusCode::ACCEPTED);
+    let delete = async |image: &str| {
+        let deleted = app.delete(&format!("/api/images/{image}")).by(&token).send().await;
+        assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+    };
+    delete(&image).await;
+    let send = async |own: &str| {
+        let request = remove(&app, &key, &[]).header("idempotency-key", own).send();
+        tokio::time::timeout(Duration::from_secs(10), request).await.expect("an answer")
+    };
+    let worker = work(&app, 1);
+    let answer = send("mine").await;
+    assert_eq!(answer.status, StatusCode::OK, "the key is free: {}", answer.text());
+    worker.await.unwrap();
+
+    // Two requests wait for one run, and its picture is deleted.
+    let delete_shared = async {
+        wait_for_waiting(&app, 2).await;
+        let image: ImageId = sqlx::query_scalar("select image_id from jobs where state = 'queued'")
+            .fetch_one(&app.pool)
+            .await
+            .unwrap();
+        delete(&image.to_string()).await;
+    };
+    let (one, other, ()) = tokio::join!(send("shared"), send("shared"), delete_shared);
+    let mut statuses = [one.status, other.status];
+    statuses.sort();
+    assert_eq!(statuses, [StatusCode::NOT_FOUND, StatusCode::CONFLICT]);
+
+    // An older version did not free the key.
+    let keep = "update jobs set idempotency_key = 'old'
+                where id = (select id from jobs where state = 'cancelled' limit 1)";
+    assert_eq!(sqlx::query(keep).execute(&app.pool).await.unwrap().rows_affected(), 1);
+    is_refused(&send("old").await, 409, "cancelled");
+    assert_eq!(app.balance("ada").await, (15, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -28,22 +28,9 @@ pub async fn fail(pool: &PgPool, attempt: Attempt, failure: &Failure) -> sqlx::R
     Ok(true)
 }
 
-/// Cancels the job and releases its hold. Returns false if it had already ended.
+/// Cancels the job, releases its hold, and frees its idempotency key. Returns false if it had already ended.
 pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     end_active(pool, job, &ACTIVE, JobState::Cancelled, None).await
-}
-
-/// Cancels the job like [`cancel`] and clears its idempotency key, so that a repeat of the request runs again.
-pub async fn cancel_unanswered(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
-    let mut tx = db::begin(pool).await?;
-    let canceled = end_active_in(&mut tx, job, &ACTIVE, JobState::Cancelled, None).await?;
-    if canceled {
-        sqlx::query!("update jobs set idempotency_key = null where id = $1", job.uuid())
-            .execute(&mut *tx)
-            .await?;
-    }
-    tx.commit().await?;
-    Ok(canceled)
 }
 
 /// The states of a job that has not ended.
@@ -132,7 +119,8 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
 }
 
 /// Moves active jobs to `state`, releases their holds, returns their free runs, and announces their end. The caller has
-/// locked the rows of the jobs and of their payers. A failed job keeps its mask, so that an operator can retry it.
+/// locked the rows of the jobs and of their payers. A failed job keeps its mask, so that an operator can retry it. A canceled
+/// one loses its idempotency key, so that a repeat of the request runs again.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
     jobs: &[JobId],
@@ -145,7 +133,8 @@ pub(super) async fn end_without_result(
     let ids: Vec<_> = jobs.iter().map(|job| job.uuid()).collect();
     let ended = sqlx::query!(
         r#"update jobs set state = $2, finished_at = now(), lease_owner = null, lease_until = null,
-                           failure_code = $3, failure_detail = $4
+                           failure_code = $3, failure_detail = $4,
+                           idempotency_key = case when $2 <> 'cancelled' then idempotency_key end
            where id = any($1) and state in ('queued', 'running')
            returning owner_id as "owner: UserId", cost, created_at"#,
         &ids,

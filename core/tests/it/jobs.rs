@@ -507,6 +507,21 @@ async fn a_canceled_job_costs_nothing_and_cannot_be_finished(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_canceled_job_frees_its_idempotency_key(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let run = |image| NewJob { idempotency_key: Some("click".into()), ..paid(ada, image) };
+    let picture = image(&pool, None, ada, b"x").await;
+    let canceled = submit(&pool, &run(picture)).await;
+    assert!(jobs::cancel(&pool, canceled).await.unwrap());
+    let again = submit(&pool, &run(picture)).await;
+    assert_ne!(again, canceled);
+    assert_eq!(images::delete(&pool, ada, picture).await.unwrap(), Some(vec![again]));
+    let other = run(image(&pool, None, ada, b"y").await);
+    assert!(matches!(jobs::submit(&pool, &other).await.unwrap(), Submitted::New(_)));
+    assert_eq!(balance(&pool, "ada").await, (20, 5));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn deleting_an_image_cancels_its_jobs_and_dooms_its_objects(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let bob = user(&pool, "bob", 0).await;

@@ -83,13 +83,13 @@ async fn no_client_can_take_the_key_of_a_retry(pool: PgPool) {
     let job = failed(&pool, ada, picture, "worker_crashed").await;
     let theirs = NewJob { idempotency_key: Some(format!("retry of {job}")), ..paid(ada, other) };
     let theirs = jobs::submit(&pool, &theirs).await.unwrap().into_job().id;
-    assert!(jobs::cancel(&pool, theirs).await.unwrap());
+    assert!(jobs::fail_by_operator(&pool, theirs, "Because").await.unwrap());
     let again = jobs::redrive(&pool, job).await.unwrap();
     assert!(matches!(again, Submitted::New(_)), "{again:?}");
     let again = again.into_job();
     assert!(!again.idempotency_key.unwrap().is_ascii());
     // Such keys of clients expire like others; those of retries stay.
-    assert!(jobs::cancel(&pool, again.id).await.unwrap());
+    assert!(jobs::fail_by_operator(&pool, again.id, "Because").await.unwrap());
     sqlx::query("update jobs set created_at = now() - interval '8 days'")
         .execute(&pool)
         .await
