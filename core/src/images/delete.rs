@@ -5,6 +5,9 @@ use sqlx::{PgConnection, PgPool};
 use crate::jobs::{self, CancelScope};
 use crate::{ImageId, JobId, UserId, db, storage, users};
 
+/// Expired images deleted per transaction.
+const BATCH: usize = 500;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
     pub images: Vec<ImageId>,
@@ -64,9 +67,19 @@ pub(crate) async fn delete_some(
     Ok(some.len() as i64)
 }
 
-/// Deletes up to 500 expired images that no active job uses and that have no result younger than an hour. Returns their
-/// number.
+/// Deletes the expired images that no active job uses and that have no result younger than an hour. Returns their number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
+    let mut deleted = 0;
+    loop {
+        let batch = delete_some_expired(pool).await?;
+        deleted += batch;
+        if batch < BATCH {
+            return Ok(deleted);
+        }
+    }
+}
+
+async fn delete_some_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
     // Deleting an image also locks the images made from it. Their owner may be deleting those, and wait for an expired
     // image that is locked here. This gives up before Postgres detects the deadlock and aborts one of the two.
@@ -76,7 +89,8 @@ pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
            where expires_at < now()
              and not exists (select from jobs j where j.image_id = i.id and j.state in ('queued', 'running'))
              and not exists (select from results r where r.image_id = i.id and r.created_at > now() - interval '1 hour')
-           order by expires_at limit 500 for update skip locked"#,
+           order by expires_at limit $1 for update skip locked"#,
+        BATCH as i64,
     )
     .fetch_all(&mut *tx)
     .await?;

@@ -283,7 +283,7 @@ async fn a_repeat_is_recognized_for_a_week_and_while_its_job_is_active(pool: PgP
         |key: &str| NewJob { idempotency_key: Some(key.into()), ..run(ada, picture, Tier::Paid) };
     let (old, active) = (with_key("old"), with_key("active"));
     let first = submit(&pool, &old).await;
-    jobs::cancel(&pool, first).await.unwrap();
+    assert!(jobs::fail_by_operator(&pool, first, "Because").await.unwrap());
     let waiting = submit(&pool, &active).await;
     execute(&pool, "update jobs set created_at = now() - interval '6 days'").await;
     assert_eq!(jobs::clear_old_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 0);
@@ -394,6 +394,23 @@ async fn an_expired_image_stays_until_its_results_are_an_hour_old(pool: PgPool) 
     execute(&pool, "update results set created_at = now() - interval '61 minutes'").await;
     assert_eq!(images::delete_expired(&pool).await.unwrap(), 1);
     assert!(results::for_job(&pool, job).await.unwrap().is_empty());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn all_expired_images_are_deleted_however_many_there_are(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    image(&pool, None, ada, b"kept").await;
+    execute(
+        &pool,
+        "insert into images (id, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height,
+                             visitor, expires_at)
+         select gen_random_uuid(), n || '/original', n || '/thumbnail', 'image/png', '', 1, 1, 1, 'someone', now()
+         from generate_series(1, 1100) n",
+    )
+    .await;
+    assert_eq!(images::delete_expired(&pool).await.unwrap(), 1100);
+    assert_eq!(execute(&pool, "delete from doomed_objects").await, 2200);
+    assert_eq!(execute(&pool, "delete from images").await, 1);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
