@@ -85,10 +85,16 @@ async fn delete_some_expired(pool: &PgPool) -> sqlx::Result<usize> {
     // image that is locked here. This gives up before Postgres detects the deadlock and aborts one of the two.
     sqlx::query!("set local lock_timeout = '500ms'").execute(&mut *tx).await?;
     let expired = sqlx::query_scalar!(
+        // `offset 0` makes Postgres look up the jobs and results of each image. With statistics from an hour ago, it expects
+        // all expiring images to be due, and would read all jobs instead.
         r#"select id as "id: ImageId" from images i
            where expires_at < now()
-             and not exists (select from jobs j where j.image_id = i.id and j.state in ('queued', 'running'))
-             and not exists (select from results r where r.image_id = i.id and r.created_at > now() - interval '1 hour')
+             and not exists (
+                 select from jobs j where j.image_id = i.id and j.state in ('queued', 'running') offset 0
+             )
+             and not exists (
+                 select from results r where r.image_id = i.id and r.created_at > now() - interval '1 hour' offset 0
+             )
            order by expires_at limit $1 for update skip locked"#,
         BATCH as i64,
     )

@@ -147,3 +147,31 @@ async fn a_page_of_an_export_reads_no_image_of_another_page(
     let read = entries_read(&pool, "images").await - before;
     assert!(read < 8 * 100, "{read} rows and entries for 8 pages of 20 images");
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deleting_expired_images_reads_only_their_jobs(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = one_connection(options, database).await;
+    // When they were analyzed, all images were due; now three are.
+    sqlx::raw_sql(
+        "alter table images set (autovacuum_enabled = off);
+         insert into images (id, visitor, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height,
+                             expires_at)
+         select gen_random_uuid(), 'someone', n || '/original', n || '/thumbnail', 'image/png', '', 1, 1, 1, now()
+         from generate_series(1, 1000) n;
+         insert into jobs (id, image_id, tool, tier, cost, state, started_at, finished_at)
+         select gen_random_uuid(), id, 'remove-background', 'visitor', 0, 'done', now(), now() from images;
+         analyze images, jobs, results;
+         update images set expires_at = now() + interval '1 hour' where object_key not in ('1/original', '2/original', '3/original')",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+
+    let before = entries_read(&pool, "jobs").await;
+    assert_eq!(images::delete_expired(&pool).await.unwrap(), 3);
+    let read = entries_read(&pool, "jobs").await - before;
+    assert!(read < 100, "{read} rows and entries for 3 images");
+}
