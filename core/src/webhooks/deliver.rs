@@ -164,19 +164,39 @@ pub async fn claim(
         room.of_webhooks.iter().map(|(webhook, count)| (webhook.uuid(), *count)).unzip();
     let (owners, in_flight_of_owners): (Vec<_>, Vec<_>) =
         room.of_owners.iter().map(|(owner, count)| (owner.uuid(), *count)).unzip();
-    let rows = sqlx::query!(
-        // The recursion finds the webhooks with waiting deliveries, with one probe of the index for each.
-        r#"with recursive waiting (webhook_id) as (
-               (select webhook_id from webhook_deliveries where state = 'waiting' order by webhook_id limit 1)
+    let claimed = sqlx::query_as!(
+        Claimed,
+        // The candidates are all webhooks that have something due. Usually they are those of the few deliveries that are due.
+        // If there are more than 500, most may be the backlog of one webhook. Then the recursion finds the candidates, with
+        // one probe of the index for each webhook that has something waiting.
+        //
+        // `offset 0` makes Postgres look up each candidate instead of reading all webhooks.
+        r#"with recursive first_due as (
+               select webhook_id from webhook_deliveries
+               where state = 'waiting' and attempts >= 0 and due_at <= now() order by due_at limit 501
+           ), waiting (webhook_id, due_at) as (
+               (select webhook_id, due_at from webhook_deliveries
+                where state = 'waiting' and (select count(*) from first_due) > 500
+                order by webhook_id, due_at limit 1)
                union all
-               select (select d.webhook_id from webhook_deliveries d
-                       where d.state = 'waiting' and d.webhook_id > waiting.webhook_id order by d.webhook_id limit 1)
-               from waiting where waiting.webhook_id is not null
+               select next.webhook_id, next.due_at
+               from waiting cross join lateral (
+                   select d.webhook_id, d.due_at from webhook_deliveries d
+                   where d.state = 'waiting' and d.webhook_id > waiting.webhook_id
+                   order by d.webhook_id, d.due_at limit 1
+               ) next
+           ), candidate as (
+               select webhook_id from first_due
+               union
+               select webhook_id from waiting where due_at <= now()
            ), ready as (
                select first.webhook_id, first.id, first.place, first.due_at, w.owner_id,
                       row_number() over (partition by w.owner_id order by first.place, first.due_at) as place_of_owner
-               from waiting
-               join webhooks w on w.id = waiting.webhook_id and w.is_enabled and (w.is_slow or w.failing_since is not null) = $1
+               from candidate
+               cross join lateral (
+                   select id, owner_id from webhooks
+                   where id = candidate.webhook_id and is_enabled and (is_slow or failing_since is not null) = $1 offset 0
+               ) w
                left join unnest($2::uuid[], $3::bigint[]) as busy (webhook_id, count) on busy.webhook_id = w.id
                cross join lateral (
                    select locked.*, row_number() over (order by locked.due_at) as place
@@ -225,19 +245,39 @@ pub async fn claim(
     )
     .fetch_all(pool)
     .await?;
-    let deliveries = rows.into_iter().map(|row| Delivery {
-        id: row.id,
-        webhook: row.webhook,
-        owner: row.owner,
-        url: row.url,
-        secrets: [Some(row.secret), row.old_secret]
-            .into_iter()
-            .flatten()
-            .map(SigningSecret)
-            .collect(),
-        event: row.event,
-        created_at: row.created_at,
-        job: match (row.job, row.tool, row.tier, row.cost) {
+    Ok(claimed.into_iter().map(Delivery::from).collect())
+}
+
+/// The row of a claimed delivery. The fields from `job` on are `None` without a job.
+struct Claimed {
+    id: EventId,
+    webhook: WebhookId,
+    event: EventType,
+    balance: i32,
+    credits_below: Option<i32>,
+    attempts: i16,
+    lease_until: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    owner: UserId,
+    url: String,
+    secret: Vec<u8>,
+    old_secret: Option<Vec<u8>>,
+    job: Option<JobId>,
+    image: Option<ImageId>,
+    result: Option<ResultId>,
+    tool: Option<ToolName>,
+    factor: Option<i16>,
+    mode: Option<FixMode>,
+    tier: Option<Tier>,
+    cost: Option<i32>,
+    failure_code: Option<String>,
+    failure_detail: Option<String>,
+}
+
+impl From<Claimed> for Delivery {
+    fn from(row: Claimed) -> Self {
+        let secrets = [Some(row.secret), row.old_secret];
+        let job = match (row.job, row.tool, row.tier, row.cost) {
             (Some(id), Some(tool), Some(tier), Some(cost)) => Some(JobFacts {
                 id,
                 image: row.image,
@@ -252,13 +292,22 @@ pub async fn claim(
                     .map(|code| (code, row.failure_detail.unwrap_or_default())),
             }),
             _ => None,
-        },
-        balance: row.balance,
-        credits_below: row.credits_below,
-        attempt: row.attempts,
-        lease_until: row.lease_until,
-    });
-    Ok(deliveries.collect())
+        };
+        Self {
+            id: row.id,
+            webhook: row.webhook,
+            owner: row.owner,
+            url: row.url,
+            secrets: secrets.into_iter().flatten().map(SigningSecret).collect(),
+            event: row.event,
+            created_at: row.created_at,
+            job,
+            balance: row.balance,
+            credits_below: row.credits_below,
+            attempt: row.attempts,
+            lease_until: row.lease_until,
+        }
+    }
 }
 
 /// Records the outcome of an attempt, unless the lease was lost.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
 use retouch_core::images::Image;
 use retouch_core::jobs::{self, Isolation};
+use retouch_core::webhooks::{self, Lane, Room};
 use retouch_core::{UserId, WorkerId, accounts, images};
 use retouch_standins::testing::{image, user};
 use sqlx::PgPool;
@@ -174,4 +175,35 @@ async fn deleting_expired_images_reads_only_their_jobs(
     assert_eq!(images::delete_expired(&pool).await.unwrap(), 3);
     let read = entries_read(&pool, "jobs").await - before;
     assert!(read < 100, "{read} rows and entries for 3 images");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_claim_reads_no_deliveries_that_wait_for_their_next_attempt(
+    options: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let pool = one_connection(options, database).await;
+    let ada = user(&pool, "ada", 0).await;
+    let hooks = "insert into webhooks (id, owner_id, url, description, events, credits_below, secret, is_slow)
+                 select gen_random_uuid(), $1, 'https://example.com', '', '{job.done}', 1, decode(repeat('07', 32), 'hex'), true
+                 from generate_series(1, 300)";
+    let waiting = "insert into webhook_deliveries (webhook_id, id, event, balance, due_at)
+                   select id, gen_random_uuid(), 'webhook.test', 0, now() + interval '1 hour'
+                   from webhooks, generate_series(1, 10)";
+    let due = "insert into webhook_deliveries (webhook_id, id, event, balance)
+               (select id, gen_random_uuid(), 'webhook.test', 0 from webhooks limit 8)";
+    sqlx::query(hooks).bind(ada.uuid()).execute(&pool).await.unwrap();
+    sqlx::raw_sql(waiting).execute(&pool).await.unwrap();
+    sqlx::raw_sql("analyze webhooks, webhook_deliveries").execute(&pool).await.unwrap();
+    sqlx::raw_sql(due).execute(&pool).await.unwrap();
+
+    let before = entries_read(&pool, "webhook_deliveries").await;
+    let room = Room { free: 1, per_webhook: 2, per_owner: 4, of_webhooks: &[], of_owners: &[] };
+    for _ in 0..8 {
+        let lease = Duration::from_mins(1);
+        assert_eq!(webhooks::claim(&pool, Lane::Fast, room, lease).await.unwrap().len(), 0);
+        assert_eq!(webhooks::claim(&pool, Lane::Slow, room, lease).await.unwrap().len(), 1);
+    }
+    let read = entries_read(&pool, "webhook_deliveries").await - before;
+    assert!(read < 16 * 50, "16 claims read {read} rows and entries");
 }

@@ -270,6 +270,23 @@ async fn webhooks_take_turns_and_a_claim_is_exclusive(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_long_backlog_of_one_webhook_does_not_hold_up_others(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    sql(
+        &pool,
+        "insert into webhook_deliveries (webhook_id, id, event, balance, due_at)
+         select id, gen_random_uuid(), 'webhook.test', 0, now() - interval '1 hour'
+         from webhooks, generate_series(1, 600)",
+    )
+    .await;
+    let calm = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let newest = webhooks::send_test(&pool, ada, calm).await.unwrap();
+    let claimed = claim(&pool, Lane::Fast, 2, 4).await;
+    assert!(claimed.len() == 2 && claimed.iter().any(|delivery| delivery.id == newest));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn slow_and_failing_webhooks_have_a_lane_of_their_own(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
