@@ -25,7 +25,7 @@ use crate::auth::deleted_users::DeletedUsers;
 use crate::auth::visitors::Visitors;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig, check_secret};
 use crate::limits::container;
-use crate::limits::decode_budget::{Caller, DecodeBudget};
+use crate::limits::decode_budget::{DecodeBudget, UserOrVisitor};
 use crate::limits::fair_budget::FairBudget;
 use crate::limits::rate_limits::RateLimits;
 use crate::limits::turns::Turns;
@@ -83,7 +83,7 @@ pub struct Parts {
     pub webhook_addresses: AddressRules,
     pub decoders: DecodeBudget,
     /// Renderings in progress.
-    pub renderings: Turns<Caller>,
+    pub renderings: Turns<UserOrVisitor>,
     /// Transactions that lock the row of a user; see [`App::in_turn_of`].
     pub transactions: Turns<UserId>,
     /// The memory for uploads in progress, in bytes.

@@ -41,20 +41,20 @@ pub struct DecodeBudget {
     memory: Arc<Semaphore>,
     memory_mib: u32,
     threads: Arc<Semaphore>,
-    turns: Turns<Caller>,
+    turns: Turns<UserOrVisitor>,
     wait: Duration,
 }
 
 /// Whose picture is decoded or rendered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Caller {
+pub enum UserOrVisitor {
     /// A user, by browser or program.
     User(UserId),
     /// A visitor, by their pseudonym.
     Visitor(String),
 }
 
-impl From<&Uploader> for Caller {
+impl From<&Uploader> for UserOrVisitor {
     fn from(uploader: &Uploader) -> Self {
         match uploader {
             Uploader::User(id) | Uploader::Program(id) => Self::User(*id),
@@ -99,11 +99,11 @@ impl DecodeBudget {
     }
 
     /// Returns the memory that the rendered files of a caller may take until they are sent, in bytes.
-    pub const fn unsent_share(&self, caller: &Caller) -> usize {
+    pub const fn unsent_share(&self, caller: &UserOrVisitor) -> usize {
         let memory = (self.memory_mib as usize) << 20;
         match caller {
-            Caller::User(_) => memory / SHARE_OF_USER,
-            Caller::Visitor(_) => memory / SHARE_OF_VISITOR,
+            UserOrVisitor::User(_) => memory / SHARE_OF_USER,
+            UserOrVisitor::Visitor(_) => memory / SHARE_OF_VISITOR,
         }
     }
 
@@ -118,7 +118,7 @@ impl DecodeBudget {
     /// Same as [`Self::reserve`].
     pub async fn run<T: Send + 'static>(
         &self,
-        caller: Caller,
+        caller: UserOrVisitor,
         bytes: u64,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<(T, Memory), ApiError> {
@@ -131,7 +131,11 @@ impl DecodeBudget {
     ///
     /// # Errors
     /// Same as [`Self::reserve`].
-    pub async fn reserve_soon(&self, caller: Caller, bytes: u64) -> Result<Memory, ApiError> {
+    pub async fn reserve_soon(
+        &self,
+        caller: UserOrVisitor,
+        bytes: u64,
+    ) -> Result<Memory, ApiError> {
         let turn = timeout(self.wait, self.turns.next(caller)).await.map_err(|_| busy())??;
         let memory = self.reserve(bytes, self.wait).await?;
         Ok(Memory { turn: Some(turn), ..memory })
@@ -235,8 +239,8 @@ mod tests {
         }
     }
 
-    fn caller(name: &str) -> Caller {
-        Caller::Visitor(name.into())
+    fn caller(name: &str) -> UserOrVisitor {
+        UserOrVisitor::Visitor(name.into())
     }
 
     #[tokio::test]

@@ -12,9 +12,9 @@ use crate::limits::reserved_file::kept_with;
 
 /// Lets each caller do something a few times at once. Further work of that caller waits; renderings also wait while its
 /// unread files take its share of the memory.
-pub struct Turns<Caller> {
+pub struct Turns<CallerId> {
     at_once: usize,
-    callers: Mutex<HashMap<Caller, Weak<Own>>>,
+    callers: Mutex<HashMap<CallerId, Weak<Own>>>,
 }
 
 /// The turns and the memory that a caller uses.
@@ -37,25 +37,25 @@ struct Unsent {
     bytes: usize,
 }
 
-impl<Caller: Eq + Hash> Turns<Caller> {
+impl<CallerId: Eq + Hash> Turns<CallerId> {
     pub fn new(at_once: usize) -> Self {
         Self { at_once, callers: Mutex::default() }
     }
 
     /// Waits for the turn of a caller who renders no files.
-    pub async fn next(&self, caller: Caller) -> anyhow::Result<Turn> {
+    pub async fn next(&self, caller: CallerId) -> anyhow::Result<Turn> {
         self.take(caller, usize::MAX).await
     }
 
     /// Waits for the turn of a caller whose share of the memory is `share` bytes.
-    pub async fn take(&self, caller: Caller, share: usize) -> anyhow::Result<Turn> {
+    pub async fn take(&self, caller: CallerId, share: usize) -> anyhow::Result<Turn> {
         let own = self.of(caller);
         let permit = Arc::clone(&own.turns).acquire_owned().await?;
         own.unsent.subscribe().wait_for(|bytes| *bytes < share).await?;
         Ok(Turn { own, _permit: permit })
     }
 
-    fn of(&self, caller: Caller) -> Arc<Own> {
+    fn of(&self, caller: CallerId) -> Arc<Own> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         callers.retain(|_, own| own.strong_count() > 0);
         if let Some(own) = callers.get(&caller).and_then(Weak::upgrade) {

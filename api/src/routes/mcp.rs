@@ -31,7 +31,7 @@ use crate::http::caller::SignedIn;
 use crate::http::problem::Problem;
 use crate::http::request::header_text;
 use crate::state::App;
-use caller::{Caller, call_name};
+use caller::{ToolCaller, call_name};
 use pictures::{MAX_MASK_BYTES, MAX_PICTURE_BYTES};
 use server::Server;
 
@@ -73,7 +73,7 @@ pub async fn answer(
     }
     let message = Message::read(&body);
     let session = session_id(&parts.headers);
-    parts.extensions.insert(Caller::new(user.clone(), session.clone()));
+    parts.extensions.insert(ToolCaller::new(user.clone(), session.clone()));
     let request = Request::from_parts(parts, Body::from(body));
     let mut response = service(&app).handle(request).await.map(Body::new);
     match message.method.as_deref() {

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::find_image::owned_image;
 use super::run_tool::{RunOutcome, Waiting, check_size, submit_and_wait};
 use crate::error::ApiError;
-use crate::limits::decode_budget::Caller;
+use crate::limits::decode_budget::UserOrVisitor;
 use crate::state::App;
 
 /// A request to run Magic Fix.
@@ -55,7 +55,7 @@ pub async fn magic_fix(
         drawing.to_png()
     };
     let memory = Drawing::memory_bytes(&limits);
-    let mask = app.decoders.run(Caller::User(user), memory, read).await?.0?;
+    let mask = app.decoders.run(UserOrVisitor::User(user), memory, read).await?.0?;
     let job = NewJob {
         owner: Some(user),
         image: image.id,

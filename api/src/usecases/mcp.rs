@@ -24,7 +24,7 @@ use super::run_tool::{RunOutcome, RunRequest, Waiting, join_job, run_tool};
 use super::select::select;
 use super::upload_image::{NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
-use crate::limits::decode_budget::Caller;
+use crate::limits::decode_budget::UserOrVisitor;
 use crate::signing::File;
 use crate::state::App;
 
@@ -223,7 +223,7 @@ async fn mask_of(app: &App, user: UserId, image: Image, area: Area) -> Result<By
                 Drawing::rectangle(size, (x, y), (width, height))?.to_png()
             };
             let memory = Drawing::memory_bytes(&limits);
-            Ok(app.decoders.run(Caller::User(user), memory, draw).await?.0?.into())
+            Ok(app.decoders.run(UserOrVisitor::User(user), memory, draw).await?.0?.into())
         }
     }
 }

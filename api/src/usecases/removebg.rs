@@ -21,7 +21,7 @@ use super::render_result::{Marks, take_turn};
 use super::run_tool::{RunOutcome, RunRequest, Waiting, announce_canceled, outcome_of, run_tool};
 use super::upload_image::{Metadata, NewUpload, sha256_of, upload_image};
 use crate::error::ApiError;
-use crate::limits::decode_budget::Caller;
+use crate::limits::decode_budget::UserOrVisitor;
 use crate::state::App;
 
 /// A request to remove a background.
@@ -148,7 +148,7 @@ async fn render(
     let memory = cutout::memory_bytes(width, height, &options) + result.size_bytes.unsigned_abs();
     // The run is paid for, so this waits as long as for the run.
     let wait = app.limits.wait();
-    let turn = take_turn(app, Caller::User(owner), wait).await?;
+    let turn = take_turn(app, UserOrVisitor::User(owner), wait).await?;
     let memory = app.decoders.reserve(memory, wait).await?;
     let png = app.storage.get(&result.object_key).await?;
     let marks = Marks::new(app);

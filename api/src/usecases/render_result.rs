@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::upload_image::Metadata;
 use crate::error::ApiError;
-use crate::limits::decode_budget::{Caller, busy};
+use crate::limits::decode_budget::{UserOrVisitor, busy};
 use crate::limits::fair_budget::FairBudget;
 use crate::limits::turns::Turn;
 use crate::state::App;
@@ -47,9 +47,9 @@ pub async fn render_result(
     let limits = Limits { max_dimension: app.limits.max_dimension };
     let wait = Duration::from_secs(app.limits.decode_wait_secs);
     let caller = match result.owner {
-        Some(owner) => Caller::User(owner),
+        Some(owner) => UserOrVisitor::User(owner),
         // A visitor's result belongs to nobody.
-        None => Caller::Visitor(app.visitors.visitor(address).pseudonym),
+        None => UserOrVisitor::Visitor(app.visitors.visitor(address).pseudonym),
     };
     let turn = take_turn(app, caller, wait).await?;
     let original = if finish.needs_original() || metadata == Metadata::Keep {
@@ -88,7 +88,7 @@ pub async fn render_result(
 }
 
 /// Waits up to `wait` until a caller may render another result.
-pub async fn take_turn(app: &App, caller: Caller, wait: Duration) -> Result<Turn, ApiError> {
+pub async fn take_turn(app: &App, caller: UserOrVisitor, wait: Duration) -> Result<Turn, ApiError> {
     let share = app.decoders.unsent_share(&caller);
     let turn = timeout(wait, app.renderings.take(caller, share)).await.map_err(|_| busy())?;
     Ok(turn?)

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::limits::decode_budget::{Caller, Memory};
+use crate::limits::decode_budget::{Memory, UserOrVisitor};
 use crate::state::App;
 
 /// What happens to a file's EXIF, such as date, location and camera: `strip` drops it, `keep` keeps it. The
@@ -79,7 +79,7 @@ pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> 
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
     let limits = Limits { max_dimension };
-    let caller = Caller::from(&uploader);
+    let caller = UserOrVisitor::from(&uploader);
     let (picture, provenance, mut memory) =
         prepare(app, caller, file, limits, metadata, is_shown).await?;
     let image = NewImage {
@@ -105,7 +105,7 @@ pub async fn upload_image(app: &App, new: NewUpload) -> Result<Image, ApiError> 
 /// too.
 async fn prepare(
     app: &App,
-    caller: Caller,
+    caller: UserOrVisitor,
     file: Bytes,
     limits: Limits,
     metadata: Metadata,
@@ -214,7 +214,7 @@ pub fn size(file: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
 /// Returns a file that can be prepared, and the memory for that: this one, or what HEIC and AVIF are converted to.
 pub async fn readable(
     app: &App,
-    caller: Caller,
+    caller: UserOrVisitor,
     file: &Bytes,
     limits: &Limits,
 ) -> Result<(Bytes, Memory), ApiError> {
@@ -254,12 +254,12 @@ async fn check_room(app: &App, uploader: &Uploader, size_bytes: i64) -> Result<(
 pub(super) async fn count_upload(
     app: &App,
     (user, address): (Option<UserId>, IpAddr),
-) -> Result<Caller, ApiError> {
+) -> Result<UserOrVisitor, ApiError> {
     if let Some(user) = user {
         app.rate_limits.users.uploads.count(user).await?;
-        return Ok(Caller::User(user));
+        return Ok(UserOrVisitor::User(user));
     }
     let visitor = app.visitors.visitor(address);
     app.rate_limits.visitors.uploads.count(&visitor).await?;
-    Ok(Caller::Visitor(visitor.pseudonym))
+    Ok(UserOrVisitor::Visitor(visitor.pseudonym))
 }

@@ -14,14 +14,14 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The sender of a message.
 #[derive(Clone)]
-pub struct Caller {
+pub struct ToolCaller {
     pub user: User,
     session: Option<String>,
     /// The span of the request; the library handles it in a task of its own.
     pub span: Span,
 }
 
-impl Caller {
+impl ToolCaller {
     pub fn new(user: User, session: Option<String>) -> Self {
         Self { user, session, span: Span::current() }
     }

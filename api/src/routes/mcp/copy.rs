@@ -13,7 +13,7 @@ use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 use rmcp::model::ContentBlock;
 
 use crate::error::ApiError;
-use crate::limits::decode_budget::Caller;
+use crate::limits::decode_budget::UserOrVisitor;
 use crate::state::App;
 
 /// Maximum size of a copy, in bytes. Clients refuse events of more than a megabyte.
@@ -71,7 +71,7 @@ async fn as_webp(
         let mark = PngSeal::unsigned(&source).copies();
         Ok(mark.put_on(&webp).map_err(anyhow::Error::from)?.into())
     };
-    app.decoders.run(Caller::User(user), memory, make).await?.0
+    app.decoders.run(UserOrVisitor::User(user), memory, make).await?.0
 }
 
 fn image(file: &Bytes) -> Option<ContentBlock> {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::arguments::{Account, MagicFix, RemoveBackground, Upscale};
-use super::caller::Caller;
+use super::caller::ToolCaller;
 use super::pictures::{area, picture};
 use super::progress::report;
 use super::reply::{of_account, of_error, of_run};
@@ -47,7 +47,7 @@ impl Server {
         arguments: Value,
         context: &RequestContext<RoleServer>,
         parts: &Parts,
-        caller: &Caller,
+        caller: &ToolCaller,
     ) -> Result<CallToolResult, ApiError> {
         let app = &self.app;
         let (sender, started) = watch::channel(None);
@@ -134,7 +134,8 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(detail, None));
         };
         let parts = context.extensions.get::<Parts>();
-        let Some((parts, caller)) = parts.and_then(|it| Some((it, it.extensions.get::<Caller>()?)))
+        let Some((parts, caller)) =
+            parts.and_then(|it| Some((it, it.extensions.get::<ToolCaller>()?)))
         else {
             return Err(ErrorData::internal_error("The request has no caller.", None));
         };

@@ -21,7 +21,7 @@ use crate::http::base64_file::Base64File;
 use crate::http::body::UploadMemory;
 use crate::http::form_data::{FormData, FormError, FormField};
 use crate::http::request::header_text;
-use crate::limits::decode_budget::Caller;
+use crate::limits::decode_budget::UserOrVisitor;
 use crate::state::App;
 use fields::{BASE64_FIELD, MAX_NAME_BYTES, MAX_TEXT_BYTES, malformed, too_long};
 use url_encoded::{Piece, UrlEncoded};
@@ -48,7 +48,7 @@ pub async fn read(app: &App, user: UserId, request: Request) -> Result<Form, Ref
             // The parser unescapes the text of the file, and decodes it.
             let needed = 2 * body.len() as u64;
             let parse = move || json::parse(&body, form);
-            form = app.decoders.run(Caller::User(user), needed, parse).await?.0?;
+            form = app.decoders.run(UserOrVisitor::User(user), needed, parse).await?.0?;
         }
         _ => {
             let title =
