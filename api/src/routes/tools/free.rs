@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Factor, Tool};
 
-use super::run::accepted;
+use super::run::{Accepted, accepted};
 use crate::error::ApiError;
 use crate::http::body::UploadMemory;
 use crate::http::caller::ClientAddress;
@@ -16,7 +16,6 @@ use crate::http::multipart::{FileUpload, UploadBody, multipart, uploaded_file};
 use crate::http::object::body_of;
 use crate::http::problem::Problem;
 use crate::http::request::{Query, RequestPreferences};
-use crate::routes::views::JobView;
 use crate::state::App;
 use crate::usecases::run_tool::RunOutcome;
 use crate::usecases::run_visitor_tool::run_visitor_tool;
@@ -95,11 +94,8 @@ pub enum VisitorAnswers {
     /// The result.
     #[response(status = 200, content_type = "image/png")]
     Done(Vec<u8>),
-    /// The job, which has not ended.
-    #[response(status = 202, headers(
-        ("Location" = String, description = "The path of the job"),
-        ("Preference-Applied" = String, description = "`respond-async` if the client asked for it")))]
-    Pending(JobView),
+    #[response(status = 202)]
+    Pending(#[to_response] Accepted),
     /// The request is malformed.
     #[response(status = 400)]
     BadRequest(Problem),

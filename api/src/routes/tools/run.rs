@@ -37,11 +37,8 @@ pub enum RunAnswers {
     /// The new results.
     #[response(status = 200)]
     Done(Vec<ResultView>),
-    /// The job, which has not ended.
-    #[response(status = 202, headers(
-        ("Location" = String, description = "The path of the job"),
-        ("Preference-Applied" = String, description = "`respond-async` if the client asked for it")))]
-    Pending(JobView),
+    #[response(status = 202)]
+    Pending(#[to_response] Accepted),
     /// The request is malformed.
     #[response(status = 400)]
     BadRequest(Problem),
@@ -70,6 +67,14 @@ pub enum RunAnswers {
     #[response(status = 503)]
     Unavailable(Problem),
 }
+
+/// The job, which has not ended.
+#[derive(utoipa::ToResponse)]
+#[response(headers(
+    ("Location" = String, description = "The path of the job"),
+    ("Preference-Applied" = String, description = "`respond-async` if the client asked for it")))]
+#[expect(dead_code, reason = "documents a response of handlers")]
+pub struct Accepted(JobView);
 
 /// Runs a tool on the image in the query.
 pub async fn run(
