@@ -780,9 +780,9 @@ export interface paths {
         put?: never;
         /**
          * Starts a new account, without credits, for a caller who deleted theirs. A caller who has an account keeps it; one who never
-         *     had one gets it, as with any other request. Call it once after a sign-in that the
-         *     person has asked for. Until then, their tokens are refused with the code `account_deleted`, so that a device that renews
-         *     its token automatically does not start an account.
+         *     had one gets it, as with any other request. Call it once after a sign-in that the person has asked for. Until then, their
+         *     tokens are refused with the code `account_deleted`, so that a device that renews its token automatically does not start an
+         *     account.
          */
         post: operations["start_user"];
         /**
