@@ -127,11 +127,6 @@ function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
   });
   return (
     <>
-      {zip.isPending && (
-        <Button ref={passFocus} variant="quiet" onClick={() => stopping.current.abort()}>
-          {t('Cancel download')}
-        </Button>
-      )}
       <Button isBusy={zip.isPending} onPointerEnter={prefetch(loadZip)} onClick={() => zip.mutate()}>
         {!zip.isPending && <Icon name="download" />}
         {zip.isPending
@@ -140,6 +135,12 @@ function ZipButton({ batch, isComplete, fileName }: ZipButtonProps) {
             ? t('Download all (ZIP)')
             : t('Download {count} so far (ZIP)', { count: formatNumber(done.length) })}
       </Button>
+      {/* Behind it: the second click of a double click must not cancel. */}
+      {zip.isPending && (
+        <Button ref={passFocus} variant="quiet" onClick={() => stopping.current.abort()}>
+          {t('Cancel download')}
+        </Button>
+      )}
     </>
   );
 }
