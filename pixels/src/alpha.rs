@@ -6,7 +6,7 @@ mod traces;
 
 use std::ops::Range;
 
-use ndarray::{Array4, Axis};
+use ndarray::{Array4, ArrayRef4, Axis};
 use serde::Deserialize;
 
 use crate::edges::{Map, refine};
@@ -57,7 +57,7 @@ pub struct Reading {
 /// # Errors
 /// [`PixelError::InvalidOutput`] if the map lacks the channel, or contains NaN or infinities.
 pub fn to_alpha(
-    map: &Array4<f32>,
+    map: &ArrayRef4<f32>,
     reading: Reading,
     inside: Inside,
     frame: &Frame,
@@ -88,7 +88,7 @@ pub fn to_alpha(
 /// # Errors
 /// Same as for [`to_alpha`].
 pub fn enlarge_map(
-    map: &Array4<f32>,
+    map: &ArrayRef4<f32>,
     reading: Reading,
     frame: &Frame,
     size: (u32, u32),
@@ -99,7 +99,7 @@ pub fn enlarge_map(
 
 /// Returns the part of a map that shows the picture, and its values, 0..=1.
 fn read(
-    map: &Array4<f32>,
+    map: &ArrayRef4<f32>,
     Reading { range, channel }: Reading,
     frame: &Frame,
 ) -> Result<(Window, Vec<f32>), PixelError> {
@@ -153,7 +153,7 @@ impl Window {
     }
 
     /// Returns the values of one channel in this part, or their softmax over the channels.
-    fn values(&self, map: &Array4<f32>, range: MapRange, channel: usize) -> Vec<f32> {
+    fn values(&self, map: &ArrayRef4<f32>, range: MapRange, channel: usize) -> Vec<f32> {
         let part = map.slice(ndarray::s![0, .., self.y.clone(), self.x.clone()]);
         let of_class = part.index_axis(Axis(0), channel);
         if range != MapRange::Softmax {

@@ -41,6 +41,7 @@ mod picture;
 pub mod preview;
 pub mod resize;
 pub mod result;
+mod rounding;
 pub mod select;
 mod span;
 mod stored;

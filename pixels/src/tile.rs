@@ -19,7 +19,7 @@ mod soft;
 
 pub use alpha::{Alpha, FILL_RADIUS};
 pub use compose::{compose, region_of};
-pub use keep_colors::{COLOR_REACH, keep_colors};
+pub use keep_colors::{COLOR_REACH, Correction};
 
 /// A rectangle of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,12 +3,11 @@
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
+use crate::rounding::to_byte;
+
 /// Rows of the result that one task makes. It resizes the rows of the map around them; the next task needs some of
 /// these rows, too.
 const BAND_ROWS: usize = 64;
-
-/// 2²³: a number between this and twice as much has no fraction, and its lowest bits are the integer.
-const WHOLE: f32 = 8_388_608.0;
 
 /// Which cells every pixel of a side of the picture depends on.
 pub(super) struct Side {
@@ -108,8 +107,7 @@ impl NullaryFnOnce for WeightedLines<'_> {
             }
         }
         for (out, sum) in out.iter_mut().zip(sums) {
-            // A cast would check for values that do not occur here.
-            *out = (*sum * 255.0 + WHOLE).to_bits() as u8;
+            *out = to_byte(*sum * 255.0);
         }
     }
 }

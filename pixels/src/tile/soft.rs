@@ -2,7 +2,7 @@
 //!
 //! An enlarged alpha should shrink back to the original. Where the net's does not, a plain enlargement takes its place.
 
-use ndarray::Array4;
+use ndarray::ArrayRef4;
 
 use super::{OutputLayout, Region};
 use crate::lanczos;
@@ -19,10 +19,10 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    /// Compares the net's output with `own`, the alpha of the tile. Call it before [`super::keep_colors`] corrects the
-    /// output: at the border, that correction depends on the tile.
+    /// Compares the net's output with `own`, the alpha of the tile. The output is not corrected: at the border, the correction
+    /// depends on the tile.
     pub(super) fn new(
-        output: &Array4<u8>,
+        output: &ArrayRef4<u8>,
         own: &[u8],
         width: usize,
         region: &Region,
@@ -82,6 +82,8 @@ impl Trust {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array4;
+
     use super::*;
 
     const LAYOUT: OutputLayout = OutputLayout { padding: 5, scale: 2, factor: 2 };
