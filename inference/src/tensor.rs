@@ -3,7 +3,7 @@
 //! tensors; for other nets the session does, from and to f32.
 
 use half::f16;
-use ndarray::{Array, Array4, ArrayD, ArrayViewD, Axis, Dimension, Ix4, Zip};
+use ndarray::{Array4, ArrayD, ArrayRef, ArrayViewD, Axis, Dimension, Ix4, Zip};
 use retouch_pixels::tensor::Normalization;
 use serde::Deserialize;
 
@@ -204,7 +204,10 @@ fn arranged(picture: &Array4<f32>, layout: Layout) -> ArrayViewD<'_, f32> {
 }
 
 /// Returns the largest difference, relative to the largest expected value; NaN if the shapes differ.
-pub fn relative_difference<D: Dimension>(expected: &Array<f32, D>, found: &Array<f32, D>) -> f32 {
+pub fn relative_difference<D: Dimension>(
+    expected: &ArrayRef<f32, D>,
+    found: &ArrayRef<f32, D>,
+) -> f32 {
     if expected.shape() != found.shape() {
         return f32::NAN;
     }

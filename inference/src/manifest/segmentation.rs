@@ -1,6 +1,6 @@
 //! The contract of a segmentation model, which finds the subject of a picture.
 
-use ndarray::Array4;
+use ndarray::{Array4, ArrayRef4};
 use retouch_pixels::alpha::{self, Inside, MapRange, Reading};
 use retouch_pixels::framing::{Align, Frame, Framing};
 use retouch_pixels::levels;
@@ -214,7 +214,7 @@ impl Segmentation {
     /// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
     pub fn to_alpha(
         &self,
-        map: &Array4<f32>,
+        map: &ArrayRef4<f32>,
         picture: &Picture,
         seen: &Array4<u8>,
     ) -> Result<Vec<u8>, PixelError> {
@@ -228,7 +228,11 @@ impl Segmentation {
     ///
     /// # Errors
     /// Same as for [`Self::to_alpha`].
-    pub fn enlarge_map(&self, map: &Array4<f32>, size: (u32, u32)) -> Result<Vec<u8>, PixelError> {
+    pub fn enlarge_map(
+        &self,
+        map: &ArrayRef4<f32>,
+        size: (u32, u32),
+    ) -> Result<Vec<u8>, PixelError> {
         alpha::enlarge_map(map, self.postprocess.reading(), &self.frame(size), size)
     }
 

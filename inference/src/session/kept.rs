@@ -1,10 +1,10 @@
 //! The common parts of all nets with kept tensors: memory on both sides, CUDA graphs, the number of shapes, and the
 //! comparison with an unbound run.
 
-use ndarray::{Array, Array1, Dimension};
+use ndarray::{Array1, ArrayRef, Dimension};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{RunOptions, Session as OrtSession};
-use ort::value::{DynTensor, TensorElementType};
+use ort::value::{DynTensor, PrimitiveTensorElementType, TensorElementType};
 
 use crate::device::Device;
 use crate::output::{Extremes, Output};
@@ -33,6 +33,24 @@ pub enum Keeping {
     Tensors,
     /// The tensors of each shape, and a CUDA graph of its kernels.
     Graphs,
+}
+
+/// A tensor `[batch, a, b, c]` in host memory whose values can be lent.
+pub struct HostTensor(pub DynTensor);
+
+impl HostTensor {
+    /// Returns its shape; sizes beyond the fourth axis are missing.
+    pub fn shape(&self) -> [usize; 4] {
+        let shape = self.0.shape();
+        std::array::from_fn(|axis| shape.get(axis).map_or(0, |size| *size as usize))
+    }
+}
+
+impl<T: PrimitiveTensorElementType> AsRef<[T]> for HostTensor {
+    /// Returns its values; none if they have another type.
+    fn as_ref(&self) -> &[T] {
+        self.0.try_extract_tensor().map_or(&[], |(_, values)| values)
+    }
 }
 
 /// The bindings of a net, one per shape.
@@ -139,7 +157,10 @@ fn run_options(graph: Option<i32>) -> ort::Result<RunOptions> {
 ///
 /// # Errors
 /// If they differ by more than another order of summation explains.
-pub fn check_same<D: Dimension>(unbound: &Array<f32, D>, bound: &Array<f32, D>) -> ort::Result<()> {
+pub fn check_same<D: Dimension>(
+    unbound: &ArrayRef<f32, D>,
+    bound: &ArrayRef<f32, D>,
+) -> ort::Result<()> {
     let difference = relative_difference(unbound, bound);
     if difference.is_nan() || difference > TOLERANCE {
         let text = format!("a bound run differs from an unbound one by {difference}");
@@ -154,7 +175,9 @@ pub fn check_same<D: Dimension>(unbound: &Array<f32, D>, bound: &Array<f32, D>) 
 /// Same as [`check_same`].
 pub fn check_same_output(unbound: &Output, bound: &Output) -> ort::Result<()> {
     let levels = match (unbound, bound) {
-        (Output::Maps(maps), Output::Maps(others)) => return check_same(maps, others),
+        (Output::Maps(maps), Output::Maps(others)) => {
+            return check_same(&maps.view(), &others.view());
+        }
         (
             Output::Pictures { samples, extremes },
             Output::Pictures { samples: others, extremes: other_extremes },
@@ -164,7 +187,8 @@ pub fn check_same_output(unbound: &Output, bound: &Output) -> ort::Result<()> {
                 values.flat_map(|Extremes { least, largest }| [least, largest]).collect()
             };
             check_same(&flat(extremes), &flat(other_extremes))?;
-            samples.iter().zip(others).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+            let (samples, others) = (samples.view(), others.view());
+            samples.iter().zip(&others).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
         }
         _ => u8::MAX,
     };

@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use ndarray::{Array4, ArrayView4, Axis, concatenate};
 use ort::session::{RunOptions, Session as OrtSession};
-use ort::value::{DynTensor, TensorRef};
+use ort::value::TensorRef;
 use tempfile::TempDir;
 use tracing::warn;
 
@@ -62,6 +62,11 @@ impl PictureNet {
         self.batches = None;
     }
 
+    /// Returns whether batches have a session of their own.
+    pub const fn separates_batches(&self) -> bool {
+        self.batches.is_some()
+    }
+
     /// Returns the number of shapes whose tensors are kept, at most 8 for each session.
     pub fn kept_shapes(&self) -> usize {
         let sessions = [Some(&self.own), self.batches.as_ref()].into_iter().flatten();
@@ -107,16 +112,14 @@ impl PictureNet {
 
 impl NetSession {
     fn run(&mut self, pictures: &ArrayView4<'_, u8>) -> Result<Output, SessionError> {
-        let reader = self.reader;
-        let shape = pictures.dim().into();
-        let bound = self.run_bound((shape, &[*pictures]), |outputs| reader.read(outputs))?;
-        if let Some(output) = bound {
+        if let Some(output) = self.run_bound((pictures.dim().into(), &[*pictures]))? {
             return Ok(output);
         }
         let device = device::share();
         let output = self.run_unbound(pictures).map_err(|error| classify(&error))?;
         drop(device);
-        if let Some(bindings) = &mut self.bindings
+        // Values that are not finite differ from themselves.
+        if let Some(bindings) = self.bindings.as_mut().filter(|_| output.is_finite())
             && let Err(error) = bindings.keep(&mut self.inner, self.reader, pictures, &output)
         {
             let shared = device::share();
@@ -135,26 +138,23 @@ impl NetSession {
         pictures: &[ArrayView4<'_, u8>],
         size: usize,
     ) -> Result<Vec<Output>, SessionError> {
-        let reader = self.reader;
         let failed = |reason: String| SessionError::Failed(format!("batch: {reason}"));
         let Some(last) = pictures.last() else { return Ok(Vec::new()) };
         if size == 1 {
             return Ok(vec![self.run(last)?]);
         }
         let (_, rows, columns, channels) = last.dim();
-        let shape = [size, rows, columns, channels];
-        let read = |outputs: &[&DynTensor]| reader.read_each(outputs, pictures.len());
-        let bound = self.run_bound((shape, pictures), read)?;
-        let outputs = if let Some(outputs) = bound {
-            outputs
+        let bound = self.run_bound(([size, rows, columns, channels], pictures))?;
+        let output = if let Some(output) = bound {
+            output
         } else {
             let repeated = std::iter::repeat_n(*last, size.saturating_sub(pictures.len()));
             let views: Vec<_> = pictures.iter().copied().chain(repeated).collect();
             let batch = concatenate(Axis(0), &views).map_err(|error| failed(error.to_string()))?;
-            let mut each = self.run(&batch.view())?.split();
-            each.truncate(pictures.len());
-            each
+            self.run(&batch.view())?
         };
+        let mut outputs = output.split();
+        outputs.truncate(pictures.len());
         if outputs.len() != pictures.len() {
             return Err(failed(format!(
                 "{} inputs gave {} outputs",
@@ -165,14 +165,13 @@ impl NetSession {
         Ok(outputs)
     }
 
-    fn run_bound<T>(
+    fn run_bound(
         &mut self,
         batch: ([usize; 4], &[ArrayView4<'_, u8>]),
-        read: impl FnOnce(&[&DynTensor]) -> ort::Result<T>,
-    ) -> Result<Option<T>, SessionError> {
+    ) -> Result<Option<Output>, SessionError> {
         let Some(bindings) = &mut self.bindings else { return Ok(None) };
         let _device = device::share();
-        bindings.run(&mut self.inner, batch, read).map_err(|error| classify(&error))
+        bindings.run(&mut self.inner, batch).map_err(|error| classify(&error))
     }
 
     fn placement(&mut self, pictures: &Array4<u8>) -> Result<Placement, SessionError> {

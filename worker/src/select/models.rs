@@ -202,7 +202,7 @@ impl Search<'_> {
         let contract = self.contract.clone();
         let values = self
             .pixels
-            .run(move || contract.enlarge_map(&output, (region.width, region.height)))
+            .run(move || contract.enlarge_map(&output.view(), (region.width, region.height)))
             .await??;
         let map = Arc::new(Map { region, values });
         self.known.keep(map.clone());

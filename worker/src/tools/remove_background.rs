@@ -76,7 +76,7 @@ pub async fn remove_background(
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
             let seen = seen.as_ref().unwrap_or(&picture);
-            let alpha = contract.to_alpha(&map, seen, &input)?;
+            let alpha = contract.to_alpha(&map.view(), seen, &input)?;
             // Don't charge for an empty cutout. The net may mistake a transparent area for the subject.
             if visible(&alpha, picture.alpha.as_deref()) * PIXELS_PER_SUBJECT < alpha.len() {
                 return Err(ToolError::NoSubject);

@@ -19,6 +19,7 @@ use super::stage::{Stage, StageTimes};
 use crate::pixel_pool::PixelPool;
 use crate::tools::{Made, Settings, ToolError};
 use retouch_inference::manifest::Upscale;
+use retouch_inference::output::Values;
 use retouch_inference::registry::Announcement;
 use retouch_pixels::Picture;
 use retouch_pixels::band::{Band, BandTile};
@@ -256,7 +257,10 @@ impl<N: Net> Run<'_, N> {
             None => None,
         };
         let region = tile.region.clone();
-        let compose = move || tile::compose(colors, alpha, &cut, &region, layout, channels);
+        let compose = move || {
+            let alpha = alpha.as_ref().map(Values::view);
+            tile::compose(&colors.view(), alpha.as_deref(), &cut, &region, layout, channels)
+        };
         let samples = self.timed(Stage::Postprocess, compose).await??;
         Ok((tile, samples))
     }
@@ -265,7 +269,7 @@ impl<N: Net> Run<'_, N> {
         &self,
         announcement: Option<Announcement>,
         input: Array4<u8>,
-    ) -> Result<Array4<u8>, ToolError> {
+    ) -> Result<Values<u8>, ToolError> {
         let inference = self.net.enlarge(announcement, input).await?;
         self.add(Stage::Infer, inference.ran);
         Ok(inference.output.into_pictures()?)

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use ndarray::Array4;
+use ndarray::{Array4, s};
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Manifest;
 use retouch_inference::output::Output;
@@ -47,6 +47,37 @@ fn a_repeated_shape_keeps_its_tensors_and_gives_the_same_results() {
         }
     }
     assert_eq!((alone.kept_shapes(), kept.kept_shapes()), (0, shapes.len()));
+}
+
+#[test]
+fn outputs_that_are_still_read_stay_as_they_are() {
+    let (mut alone, mut kept) = (open(GpuSettings::default()), keeping());
+    let inputs: Vec<_> = (0..10).map(|seed| input(seed, (2, 16, 16))).collect();
+    // All of them at once need more memory than the net keeps.
+    let outputs: Vec<_> = inputs.iter().map(|input| run(&mut kept, input)).collect();
+    for (input, output) in inputs.iter().zip(&outputs) {
+        assert_eq!(*output, run(&mut alone, input));
+    }
+    drop(outputs);
+    let pictures: Vec<_> = inputs.iter().map(|input| input.slice(s![..1, .., .., ..])).collect();
+    let [first, second, third] = [0, 1, 2].map(|at| {
+        let pair = [pictures[at].view(), pictures[at + 1].view()];
+        kept.run_each(&pair, 2).unwrap().swap_remove(1)
+    });
+    for (output, at) in [(first, 1), (second, 2), (third, 3)] {
+        assert_eq!(output, run(&mut alone, &pictures[at].to_owned()), "{at}");
+    }
+    assert_eq!(kept.kept_shapes(), 1);
+}
+
+#[test]
+fn an_output_outlives_its_net() {
+    let mut kept = keeping();
+    let picture = input(1, (1, 16, 16));
+    let outputs = [(); 3].map(|()| run(&mut kept, &picture));
+    assert_eq!(kept.kept_shapes(), 1);
+    drop(kept);
+    assert_eq!(outputs[2], outputs[0]);
 }
 
 #[test]

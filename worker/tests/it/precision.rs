@@ -142,7 +142,7 @@ async fn write_exacting(models: &Path) -> std::path::PathBuf {
     let Task::Segmentation(net) = full.task() else { panic!("another task") };
     let output = full.infer(net.input.to_bytes(&picture)).await.unwrap().output;
     let map = output.into_maps().unwrap();
-    let alpha = net.enlarge_map(&map, (picture.width, picture.height)).unwrap();
+    let alpha = net.enlarge_map(&map.view(), (picture.width, picture.height)).unwrap();
     let alpha = GrayImage::from_raw(picture.width, picture.height, alpha).unwrap();
     alpha.save(folder.join("golden-alpha.png")).unwrap();
     let manifest = folder.join("model.toml");

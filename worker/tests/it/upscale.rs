@@ -127,7 +127,7 @@ impl Net for Stub {
         let shape = (1, height * scale, width * scale, channels);
         let samples = Array4::from_shape_vec(shape, samples).expect("each sample was repeated");
         let output = Output::Pictures {
-            samples,
+            samples: samples.into(),
             extremes: vec![Some(Extremes { least: 0.0, largest: 1.0 })],
         };
         Ok(Inference { output, waited: Duration::ZERO, ran: Duration::from_millis(1) })

@@ -106,9 +106,9 @@ fn result_samples(
     match task {
         NetTask::Segmentation(segmentation) => {
             let output = run(net, &segmentation.input.to_bytes(picture))?;
-            let alpha = output
-                .into_maps()
-                .and_then(|map| segmentation.enlarge_map(&map, (picture.width, picture.height)));
+            let alpha = output.into_maps().and_then(|map| {
+                segmentation.enlarge_map(&map.view(), (picture.width, picture.height))
+            });
             alpha.map_err(|error| error.to_string())
         }
         NetTask::Upscale(upscale) => enlarge_picture(net, upscale, picture),

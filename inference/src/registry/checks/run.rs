@@ -3,11 +3,11 @@
 use ndarray::Array4;
 use retouch_pixels::Picture;
 use retouch_pixels::band::{self, Band, BandTile};
-use retouch_pixels::tile::{self, OutputLayout, Region, TileSize};
+use retouch_pixels::tile::{self, Region, TileSize};
 
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
 use crate::manifest::{NetTask, Tiling, Upscale};
-use crate::output::Output;
+use crate::output::{Output, Values};
 use crate::registry::steps::Outcome;
 use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 
@@ -102,9 +102,8 @@ pub fn enlarge(
 ) -> Result<Vec<u8>, String> {
     let output = run(net, &tile_input(picture, region, upscale))?;
     let (padding, scale) = (upscale.tiling.padding, upscale.upscale.scale);
-    let layout = OutputLayout { padding, scale, factor: scale };
-    let pixels = output.into_pictures().and_then(|output| tile::region_of(&output, region, layout));
-    pixels.map_err(|error| error.to_string())
+    let part = |output: Values<u8>| tile::region_of(&output.view(), region, padding, scale);
+    output.into_pictures().and_then(part).map_err(|error| error.to_string())
 }
 
 /// Cuts out a region with its padding, as bytes `[1, height, width, 3]`.

@@ -81,6 +81,7 @@ fn not_finite(output: &Output) -> Option<String> {
     }
     let found = match output {
         Output::Maps(maps) => {
+            let maps = maps.view();
             let count = |is: fn(f32) -> bool| maps.iter().filter(|value| is(**value)).count();
             let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
             let (count, all) = (nan + infinite, maps.len());
@@ -168,7 +169,9 @@ fn range(output: &Output) -> (f32, f32) {
         |(low, high): (f32, f32), least: f32, largest: f32| (low.min(least), high.max(largest));
     let empty = (f32::INFINITY, f32::NEG_INFINITY);
     match output {
-        Output::Maps(maps) => maps.iter().fold(empty, |range, value| wider(range, *value, *value)),
+        Output::Maps(maps) => {
+            maps.view().iter().fold(empty, |range, value| wider(range, *value, *value))
+        }
         Output::Pictures { extremes, .. } => extremes
             .iter()
             .flatten()

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ndarray::Array4;
 use retouch_catalog::{Count, CountUnit};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +19,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::band::{self, BandTile};
 use retouch_pixels::patch::{self, Crop};
 use retouch_pixels::resize::resample;
-use retouch_pixels::tile::{self, COLOR_REACH, OutputLayout, Region, TileSize};
+use retouch_pixels::tile::{self, COLOR_REACH, Correction, Region, TileSize};
 
 /// The finest octave is empty if its strength is below this share of the next octave's. In sharp photos the share is
 /// above one half.
@@ -122,17 +121,17 @@ fn with_sides(rgb: &[u8], from: (u32, u32), to: (u32, u32)) -> Vec<u8> {
 
 /// Resizes the model's output for a region from `scale` to `factor` pixels per input pixel along a side; returns R, G, B.
 fn resize_back(
-    output: &Array4<u8>,
+    correction: &Correction<'_>,
     region: &Region,
     padding: u32,
     scale: u32,
     factor: u32,
 ) -> Result<Vec<u8>, ToolError> {
-    let around = Region { x: 0..region.width() + 2 * MARGIN, y: 0..region.height() + 2 * MARGIN };
-    let layout = OutputLayout { padding: padding - MARGIN, scale, factor: scale };
-    let large = tile::region_of(output, &around, layout)?;
-    let size = (around.width() * factor, around.height() * factor);
-    let small = resample(large, (around.width() * scale, around.height() * scale), size)?;
+    let around = |length: u32| padding - MARGIN..padding + length + MARGIN;
+    let large = correction.corrected(around(region.width()), around(region.height()));
+    let (width, height) = (region.width() + 2 * MARGIN, region.height() + 2 * MARGIN);
+    let size = (width * factor, height * factor);
+    let small = resample(large, (width * scale, height * scale), size)?;
     let margin = (MARGIN * factor) as usize;
     let inner = (region.width() * factor) as usize;
     let rows = small
@@ -231,13 +230,14 @@ impl Tiles<'_> {
                 inference = net.enlarge(None, input) => inference?,
             };
             ran += inference.ran;
-            let (part, mut output) = (region.clone(), inference.output.into_pictures()?);
+            let (part, output) = (region.clone(), inference.output.into_pictures()?);
             let resize = move || {
                 let reach = (MARGIN + COLOR_REACH).min(padding);
                 let around = |length: u32| padding - reach..padding + length + reach;
                 let window = (around(part.width()), around(part.height()));
-                tile::keep_colors(&mut output, &own, scale, window)?;
-                resize_back(&output, &part, padding, scale, factor)
+                let output = output.view();
+                let correction = Correction::new(&output, &own, scale, window)?;
+                resize_back(&correction, &part, padding, scale, factor)
             };
             let tile = pixels.run(resize).await??;
             paste(&mut clarified, width, &region, factor, &tile);
@@ -285,6 +285,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
+    use ndarray::Array4;
     use retouch_inference::manifest::{Manifest, Task};
     use retouch_inference::output::{Extremes, Output};
     use retouch_inference::registry::{Announcement, Inference};
@@ -375,7 +376,7 @@ mod tests {
             let samples =
                 Array4::from_shape_fn(shape, |(_, y, x, c)| tile[[0, y / scale, x / scale, c]]);
             let extremes = vec![Some(Extremes { least: 0.0, largest: 1.0 })];
-            let output = Output::Pictures { samples, extremes };
+            let output = Output::Pictures { samples: samples.into(), extremes };
             Ok(Inference { output, waited: Duration::ZERO, ran: Duration::ZERO })
         }
     }

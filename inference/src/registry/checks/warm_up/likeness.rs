@@ -40,7 +40,7 @@ impl Differences {
 /// Compares an upscaled picture, reduced to its own size, with its input.
 pub fn find_difference(upscale: &Upscale, input: &Array4<u8>, output: &Output) -> Option<String> {
     let Output::Pictures { samples, .. } = output else { return None };
-    let scale = upscale.upscale.scale as usize;
+    let (scale, samples) = (upscale.upscale.scale as usize, samples.view());
     let (_, rows, columns, _) = input.dim();
     let mut differences = Differences::default();
     for (y, x) in (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x))) {
@@ -78,6 +78,7 @@ mod tests {
             change([0, 1, 2].map(|channel| input[[0, y / 2, x / 2, channel]]))[channel]
         });
         let extremes = vec![Some(Extremes { least: 0.0, largest: 1.0 })];
+        let samples = samples.into();
         find_difference(&upscale, &input, &Output::Pictures { samples, extremes })
     }
 
