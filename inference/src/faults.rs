@@ -24,6 +24,12 @@ pub struct RunFaults {
     /// included.
     #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_LOAD", hide = true)]
     fault_out_of_memory_at_load: Option<u64>,
+    /// Run out of the memory that one session may use in this run.
+    #[arg(long, env = "RETOUCH_FAULT_OWN_LIMIT_AT_RUN", hide = true)]
+    fault_own_limit_at_run: Option<u64>,
+    /// How long a net prepares for an input of another shape than its last one, in milliseconds: as on a GPU.
+    #[arg(long, env = "RETOUCH_FAULT_PREPARATION_MS", hide = true)]
+    fault_preparation_ms: Option<u64>,
     /// The fault of every engine.
     #[arg(long, env = "RETOUCH_FAULT_ENGINES", value_enum, hide = true)]
     fault_engines: Option<EngineFault>,
@@ -39,6 +45,7 @@ pub enum EngineFault {
 }
 
 const OUT_OF_MEMORY: &str = "Failed to allocate memory for requested buffer (on purpose)";
+const OWN_LIMIT: &str = "Available memory of 0 is smaller than requested bytes of 1 (on purpose)";
 
 impl RunFaults {
     /// Returns whether the outputs of every engine are wrong.
@@ -78,7 +85,17 @@ impl RunFaults {
         if self.fault_out_of_memory_at_run == Some(run) {
             return Err(SessionError::OutOfMemory(OUT_OF_MEMORY.to_owned()));
         }
+        if self.fault_own_limit_at_run == Some(run) {
+            return Err(SessionError::OutOfMemory(OWN_LIMIT.to_owned()));
+        }
         Ok(())
+    }
+
+    /// Takes as long as a net prepares, unless it is prepared. Called before each run of a picture net.
+    pub fn inject_preparation(&self, is_prepared: bool) {
+        if let Some(milliseconds) = self.fault_preparation_ms.filter(|_| !is_prepared) {
+            std::thread::sleep(Duration::from_millis(milliseconds));
+        }
     }
 
     /// Injects the fault that is set for this load of a model that had given way, if any. Called before each.

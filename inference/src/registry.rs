@@ -33,6 +33,7 @@ mod snapshot;
 mod steps;
 mod table;
 mod thread;
+mod turns;
 mod version;
 mod watch;
 

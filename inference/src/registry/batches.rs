@@ -20,8 +20,6 @@ pub struct Batches {
     max_pixels: Option<u64>,
     /// Whether a run takes either one input or a full batch, so that the net sees few shapes.
     has_few_shapes: bool,
-    /// Whether single inputs and batches have a session each, so that the size of runs may change at any time.
-    has_two_sessions: bool,
     /// How long an input waits for the next one that is being prepared.
     wait: Duration,
     expected: Arc<AtomicUsize>,
@@ -48,9 +46,8 @@ impl Batches {
             _ => None,
         };
         let has_few_shapes = runtime.has_few_shapes();
-        let has_two_sessions = runtime.separates_batches(task);
         let (lowered, expected) = (Arc::default(), Arc::default());
-        Self { max_inputs, lowered, max_pixels, has_few_shapes, has_two_sessions, wait, expected }
+        Self { max_inputs, lowered, max_pixels, has_few_shapes, wait, expected }
     }
 
     /// Returns the maximum batch size for inputs of `rows` and `columns`.
@@ -66,15 +63,31 @@ impl Batches {
     }
 
     /// Returns how many inputs the next run takes when `waiting` are there, at most `largest`. More than `waiting` means that
-    /// some are repeated. `recent` remembers what the last runs took.
-    pub const fn next_run(&self, recent: &mut RunSize, waiting: usize, largest: usize) -> usize {
-        match (self.has_few_shapes, self.has_two_sessions) {
+    /// some are repeated. `recent` remembers what the last runs took. If single inputs and batches have a session each, the
+    /// size may change at any time.
+    pub const fn next_run(
+        &self,
+        recent: &mut RunSize,
+        has_two_sessions: bool,
+        (waiting, largest): (usize, usize),
+    ) -> usize {
+        match (self.has_few_shapes, has_two_sessions) {
             (false, _) => waiting,
             (true, false) => recent.next(waiting, largest),
             // On an H200, a full batch of eight takes as long as four single runs.
             (true, true) if waiting > 1 && waiting * 2 >= largest => largest,
             (true, true) => 1,
         }
+    }
+
+    /// Returns how many crops the next run paints when `waiting` are there: one, or the maximum, if the net should get few
+    /// shapes. No crop is repeated to fill a batch.
+    pub fn next_crops(&self, recent: &mut RunSize, waiting: usize) -> usize {
+        if !self.has_few_shapes {
+            return waiting;
+        }
+        let next = recent.next(waiting, self.max_inputs());
+        if next > waiting { 1 } else { next }
     }
 
     /// Returns the maximum batch size for small inputs.
@@ -156,13 +169,12 @@ impl Drop for Announcement {
 mod tests {
     use super::*;
 
-    fn batches_of_eight(has_few_shapes: bool, has_two_sessions: bool) -> Batches {
+    fn batches_of_eight(has_few_shapes: bool) -> Batches {
         Batches {
             max_inputs: 8,
             lowered: Arc::default(),
             max_pixels: None,
             has_few_shapes,
-            has_two_sessions,
             wait: Duration::ZERO,
             expected: Arc::default(),
         }
@@ -170,7 +182,7 @@ mod tests {
 
     #[test]
     fn batches_are_smaller_for_ten_minutes_after_one_has_failed() {
-        let batches = batches_of_eight(false, false);
+        let batches = batches_of_eight(false);
         let of_handle = batches.clone();
         assert_eq!(batches.max_inputs(), 8);
         of_handle.take_at_most(0);
@@ -198,17 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn a_run_paints_one_crop_or_the_maximum_if_the_net_should_get_few_shapes() {
+        let sizes = |has_few_shapes, waiting: [usize; 6]| {
+            let (batches, mut recent) = (batches_of_eight(has_few_shapes), RunSize::default());
+            waiting.map(|waiting| batches.next_crops(&mut recent, waiting))
+        };
+        assert_eq!(sizes(false, [2, 1, 3, 8, 8, 8]), [2, 1, 3, 8, 8, 8]);
+        assert_eq!(sizes(true, [2, 1, 3, 2, 1, 7]), [1; 6]);
+        assert_eq!(sizes(true, [8, 8, 8, 8, 8, 5]), [1, 1, 1, 8, 8, 1]);
+    }
+
+    #[test]
     fn a_run_takes_what_waits_unless_the_net_should_get_few_shapes() {
         let sizes = |has_few_shapes, has_two_sessions, waiting: [usize; 4]| {
-            let (batches, mut recent) =
-                (batches_of_eight(has_few_shapes, has_two_sessions), RunSize::default());
-            waiting.map(|waiting| batches.next_run(&mut recent, waiting, 8))
+            let (batches, mut recent) = (batches_of_eight(has_few_shapes), RunSize::default());
+            waiting.map(|waiting| batches.next_run(&mut recent, has_two_sessions, (waiting, 8)))
         };
         assert_eq!(sizes(false, false, [8, 1, 4, 3]), [8, 1, 4, 3]);
         assert_eq!(sizes(true, false, [8, 1, 4, 3]), [1; 4]);
         assert_eq!(sizes(true, true, [8, 1, 4, 3]), [8, 1, 8, 1]);
-        let separate = batches_of_eight(true, true);
-        let of = |waiting, largest| separate.next_run(&mut RunSize::default(), waiting, largest);
-        assert_eq!([of(9, 1), of(1, 2), of(2, 2)], [1, 1, 2]);
+        let few = batches_of_eight(true);
+        let of = |sizes| few.next_run(&mut RunSize::default(), true, sizes);
+        assert_eq!([of((9, 1)), of((1, 2)), of((2, 2))], [1, 1, 2]);
     }
 }

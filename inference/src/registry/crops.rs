@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::message::{PaintControl, PaintResult};
 use crate::painter::{PaintError, Painter, Painting, Watch};
 use crate::runs::Run;
-use crate::session::{Runtime, SessionError};
+use crate::session::{Full, Runtime};
 
 /// A crop to paint, and the channel for the result.
 pub struct Crop {
@@ -56,7 +56,8 @@ pub fn paint(
     results.collect()
 }
 
-/// Returns whether the model ran out of memory.
-pub const fn is_full(error: &PaintError) -> bool {
-    matches!(error, PaintError::Session(SessionError::OutOfMemory(_)))
+/// Returns which memory ran out, if that is the error.
+pub fn full(error: &PaintError) -> Option<Full> {
+    let PaintError::Session(error) = error else { return None };
+    error.full()
 }

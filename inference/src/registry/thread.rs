@@ -15,12 +15,13 @@ use super::crops::{self, Crop};
 use super::message::{Inference, Message, PaintResult, Request, Work};
 use super::opened::Opened;
 use super::residence::{NotLoaded, Residence};
+use super::turns::{Shape, Turn};
 use crate::manifest::{Manifest, Task};
 use crate::output::Output;
 use crate::painter::{PaintError, Painting};
 use crate::runs::Run;
 use crate::segment_anything::SegmentAnything;
-use crate::session::{PictureNet, Runtime, SessionError};
+use crate::session::{Full, PictureNet, Runtime, SessionError};
 
 /// How often a thread polls for more inputs while a batch fills.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
@@ -45,19 +46,18 @@ pub fn serve(
     batches: Batches,
 ) {
     let Manifest { name, task, .. } = manifest;
-    let (opened, deferred, idle_since) = (Some(opened), VecDeque::new(), Instant::now());
-    let run_size = RunSize::default();
     let thread = Thread {
-        opened,
+        opened: Some(opened),
         residence,
         name,
         task,
         runtime,
         inbox,
-        deferred,
+        deferred: VecDeque::new(),
         batches,
-        run_size,
-        idle_since,
+        run_size: RunSize::default(),
+        turn: Turn::default(),
+        idle_since: Instant::now(),
         has_evicted: false,
     };
     thread.serve();
@@ -71,10 +71,11 @@ struct Thread<'a> {
     task: &'a Task,
     runtime: &'a Runtime,
     inbox: mpsc::Receiver<Message>,
-    /// Messages that arrived while a batch was filling and do not belong to it.
+    /// Messages that were received and not handled yet.
     deferred: VecDeque<Message>,
     batches: Batches,
     run_size: RunSize,
+    turn: Turn,
     /// When the last work ended.
     idle_since: Instant,
     /// Whether other models had to give way for the inputs of a batch that failed.
@@ -116,17 +117,17 @@ impl Thread<'_> {
             }
             Work::CheckSafety { rgb, size, answer } => {
                 let check = |own: &mut Self| own.check_safety(&rgb, size);
-                let checked = self.with_room(|| !answer.is_closed(), is_full, check);
+                let checked = self.with_room(|| !answer.is_closed(), SessionError::full, check);
                 let _ = answer.send(checked);
             }
             Work::FindFeatures { picture, answer } => {
                 let find = |own: &mut Self| own.point_at(|model| model.features(&picture));
-                let found = self.with_room(|| !answer.is_closed(), is_full, find);
+                let found = self.with_room(|| !answer.is_closed(), SessionError::full, find);
                 let _ = answer.send(found);
             }
             Work::FindMask { features, prompt, answer } => {
                 let find = |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
-                let found = self.with_room(|| !answer.is_closed(), is_full, find);
+                let found = self.with_room(|| !answer.is_closed(), SessionError::full, find);
                 let _ = answer.send(found);
             }
         }
@@ -141,7 +142,7 @@ impl Thread<'_> {
                 self.unload();
                 continue;
             }
-            if let Some(message) = self.deferred.pop_front() {
+            if let Some(message) = self.next_deferred() {
                 return Some(message);
             }
             if !is_asked {
@@ -153,6 +154,29 @@ impl Thread<'_> {
                 Err(mpsc::error::TryRecvError::Disconnected) => return None,
             }
         }
+    }
+
+    /// Returns the oldest deferred message, or the oldest one that may go before it.
+    fn next_deferred(&mut self) -> Option<Message> {
+        let preferred =
+            self.turn.preferred(Instant::now()).filter(|_| self.batches.has_few_shapes());
+        let Some(preferred) = preferred else { return self.deferred.pop_front() };
+        while let Ok(message) = self.inbox.try_recv() {
+            self.defer(message);
+        }
+        // An input goes before other inputs, and before nothing else.
+        let shapes = self.deferred.iter().map_while(shape_of).position(|shape| shape == preferred);
+        self.deferred.remove(shapes.unwrap_or(0))
+    }
+
+    fn defer(&mut self, mut message: Message) {
+        if let Message::Request(Request { work: Work::Infer { announcement, .. }, .. }) =
+            &mut message
+        {
+            // It is here, so no batch needs to wait for it.
+            *announcement = None;
+        }
+        self.deferred.push_back(message);
     }
 
     /// Returns how long the model has had no work; `None` while some waits or is on its way.
@@ -174,7 +198,7 @@ impl Thread<'_> {
             return Ok(());
         }
         let mut loaded = self.load_again(false, &mut is_wanted);
-        if matches!(&loaded, Err(NotLoaded::Failed(error)) if is_full(error))
+        if matches!(&loaded, Err(NotLoaded::Failed(error)) if error.full() == Some(Full::Device))
             && self.residence.has_company()
         {
             warn!(model.name = self.name, "Out of memory; loading again without other models");
@@ -207,22 +231,24 @@ impl Thread<'_> {
     }
 
     /// Runs `work`. If it runs out of memory while other models are loaded, unloads them and runs it once more, unless the
-    /// caller is gone by then.
+    /// caller is gone by then. If it has reached the limit of its own memory, others stay, and it is loaded again: that
+    /// memory may be in pieces.
     fn with_room<T, E>(
         &mut self,
         is_wanted: impl FnMut() -> bool,
-        is_full: impl Fn(&E) -> bool,
+        full: impl Fn(&E) -> Option<Full>,
         mut work: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
         let first = work(self);
-        match &first {
-            Err(error) if is_full(error) && self.residence.has_company() => {}
-            _ => return first,
-        }
-        warn!(model.name = self.name, "Out of memory; trying again without other models");
-        self.has_evicted = true;
+        let alone = match first.as_ref().err().and_then(full) {
+            Some(Full::Device) if self.residence.has_company() => true,
+            Some(Full::OwnLimit) => false,
+            Some(Full::Device) | None => return first,
+        };
+        warn!(model.name = self.name, alone, "Out of memory; loading the model again");
+        self.has_evicted = alone;
         self.unload();
-        match self.load_again(true, is_wanted) {
+        match self.load_again(alone, is_wanted) {
             Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned) => return first,
             Err(NotLoaded::Failed(error)) => {
@@ -230,7 +256,9 @@ impl Thread<'_> {
             }
         }
         let second = work(self);
-        self.residence.admit_others();
+        if alone {
+            self.residence.admit_others();
+        }
         second
     }
 
@@ -238,7 +266,8 @@ impl Thread<'_> {
         let (_, rows, columns, _) = first.input.dim();
         let largest = self.batches.largest(rows, columns);
         let batch = self.gather(first, largest);
-        let inputs = self.batches.next_run(&mut self.run_size, batch.len(), largest);
+        let separates = matches!(&self.opened, Some(Opened::Net(net)) if net.separates_batches());
+        let inputs = self.batches.next_run(&mut self.run_size, separates, (batch.len(), largest));
         if inputs < batch.len() {
             self.infer_each_alone(batch);
             return;
@@ -246,7 +275,7 @@ impl Thread<'_> {
         let outputs = match inputs {
             1 => {
                 let is_wanted = || !batch[0].answer.is_closed();
-                self.with_room(is_wanted, is_full, |own| own.run(&batch, 1))
+                self.with_room(is_wanted, SessionError::full, |own| own.run(&batch, 1))
             }
             _ => self.run(&batch, inputs),
         };
@@ -288,8 +317,9 @@ impl Thread<'_> {
             // The input before may have left no model loaded.
             let is_wanted = || !item.answer.is_closed();
             let loaded = self.load(is_wanted);
-            let alone =
-                loaded.and_then(|()| self.with_room(is_wanted, is_full, |own| own.run(one, 1)));
+            let alone = loaded.and_then(|()| {
+                self.with_room(is_wanted, SessionError::full, |own| own.run(one, 1))
+            });
             all_succeed &= alone.is_ok();
             let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
                 output: outputs.remove(0),
@@ -334,13 +364,7 @@ impl Thread<'_> {
             {
                 batch.push(Item { input, answer, waited });
             }
-            mut work => {
-                if let Work::Infer { announcement, .. } = &mut work {
-                    // It is here, so no batch needs to wait for it.
-                    *announcement = None;
-                }
-                self.deferred.push_back(Message::Request(Request { work, ..request }));
-            }
+            work => self.defer(Message::Request(Request { work, ..request })),
         }
     }
 
@@ -381,18 +405,21 @@ impl Thread<'_> {
         };
         let run = self.runtime.runs().start(self.name);
         let started = Instant::now();
+        let (_, rows, columns, _) = batch[0].input.dim();
+        let faults = self.runtime.faults();
+        faults.inject_preparation(self.turn.is_of((rows, columns)));
         let outputs = inject_fault(self.runtime, &run)
-            .and_then(
-                |()| if has_engine { self.runtime.faults().inject_into_engine() } else { Ok(()) },
-            )
+            .and_then(|()| if has_engine { faults.inject_into_engine() } else { Ok(()) })
             .and_then(|()| run_batch(net, batch, inputs));
-        let share = started.elapsed() / batch.len() as u32;
-        Ok((note_device_loss(self.runtime, outputs)?, share))
+        let took = started.elapsed();
+        let outputs = note_device_loss(self.runtime, outputs)?;
+        self.turn.record((rows, columns), inputs, started, took);
+        Ok((outputs, took / batch.len() as u32))
     }
 
     fn paint(&mut self, first: Crop) {
         let batch = self.gather_crops(first);
-        if batch.len() == 1 {
+        if self.batches.next_crops(&mut self.run_size, batch.len()) == 1 {
             self.paint_each_alone(batch);
             return;
         }
@@ -430,7 +457,7 @@ impl Thread<'_> {
             // The crop before may have left no model loaded.
             let is_wanted = || !crop.answer.is_closed();
             let painted = match self.load(is_wanted) {
-                Ok(()) => self.with_room(is_wanted, crops::is_full, alone),
+                Ok(()) => self.with_room(is_wanted, crops::full, alone),
                 Err(error) => Err(error.into()),
             };
             all_succeed &= painted.is_ok();
@@ -508,8 +535,13 @@ impl Thread<'_> {
     }
 }
 
-const fn is_full(error: &SessionError) -> bool {
-    matches!(error, SessionError::OutOfMemory(_))
+/// Returns the shape of an input that a net should run; `None` for any other message.
+fn shape_of(message: &Message) -> Option<Shape> {
+    let Message::Request(Request { work: Work::Infer { input, .. }, .. }) = message else {
+        return None;
+    };
+    let (_, rows, columns, _) = input.dim();
+    Some((rows, columns))
 }
 
 fn inject_fault(runtime: &Runtime, run: &Run) -> Result<(), SessionError> {

@@ -14,7 +14,23 @@ pub enum SessionError {
     Failed(String),
 }
 
+/// Which memory ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// That of the device or the machine.
+    Device,
+    /// What the settings allow one session; other models have no part in it.
+    OwnLimit,
+}
+
 impl SessionError {
+    /// Returns which memory ran out, if that is the error.
+    pub fn full(&self) -> Option<Full> {
+        let Self::OutOfMemory(message) = self else { return None };
+        let is_own = message.to_lowercase().contains(OWN_LIMIT);
+        Some(if is_own { Full::OwnLimit } else { Full::Device })
+    }
+
     /// Classifies an error by its message. ONNX Runtime has no error codes for these cases: its arena, CUDA, cuBLAS, cuDNN
     /// and the C++ runtime report them as text only.
     pub(crate) fn from_message(message: String) -> Self {
@@ -54,10 +70,13 @@ const DEVICE_LOST: [&str; 14] = [
     "gpu is lost",
 ];
 
+/// How ONNX Runtime says that its arena has reached its limit.
+const OWN_LIMIT: &str = "available memory of";
+
 /// Messages of the libraries below ONNX Runtime for a failed allocation.
 const OUT_OF_MEMORY: [&str; 10] = [
     "failed to allocate memory",
-    "available memory of",
+    OWN_LIMIT,
     "out of memory",
     "cudaerrormemoryallocation",
     "cublas_status_alloc_failed",
@@ -83,6 +102,9 @@ mod tests {
         ] {
             assert!(matches!(classified(message), SessionError::OutOfMemory(_)), "{message}");
         }
+        let limit = "BFCArena: Available memory of 1024 is smaller than requested bytes of 4096";
+        assert_eq!(classified(limit).full(), Some(Full::OwnLimit));
+        assert_eq!(classified("CUDA failure 2: out of memory").full(), Some(Full::Device));
         let failed = "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0";
         assert!(matches!(classified(failed), SessionError::Failed(_)));
     }

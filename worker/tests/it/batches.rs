@@ -86,6 +86,41 @@ async fn inputs_of_two_pictures_that_take_turns_fill_batches() {
     assert_eq!(runs(&runtime) - before - 1, 2, "one batch of four for each shape");
 }
 
+/// Runs inputs of two sizes, some of each at a time, for half a second. Returns how many runs of both sizes there were, and
+/// how many of them prepared for another size.
+async fn alternate(faults: &[&str]) -> (usize, usize) {
+    const PREPARATION: Duration = Duration::from_millis(20);
+    let (gpu, batching) =
+        (GpuSettings { few_shapes: Some(true), ..GpuSettings::default() }, Batching::NONE);
+    let faults = crate::faults(faults);
+    let (_, model) = load_with(RuntimeSettings { gpu, ..settings(batching, faults) }).await;
+    let until = Instant::now() + Duration::from_millis(500);
+    let lanes = (0..6).map(|lane| {
+        let model = model.clone();
+        tokio::spawn(async move {
+            let mut durations = Vec::new();
+            while Instant::now() < until {
+                durations.push(model.infer(input(lane, [16, 24][lane % 2])).await.unwrap().ran);
+            }
+            durations
+        })
+    });
+    let lanes: Vec<_> = lanes.collect();
+    let mut durations = Vec::new();
+    for lane in lanes {
+        durations.extend(lane.await.unwrap());
+    }
+    (durations.len(), durations.iter().filter(|ran| **ran >= PREPARATION).count())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_net_that_prepares_for_each_size_runs_several_inputs_of_one_size_in_a_row() {
+    let (runs, preparations) = alternate(&["--fault-preparation-ms=20"]).await;
+    // Taking turns input by input, every run would prepare.
+    assert!(preparations >= 2, "both sizes run: {preparations} of {runs}");
+    assert!(runs > 5 * preparations, "{preparations} of {runs} runs prepared");
+}
+
 #[tokio::test]
 async fn batches_are_smaller_after_one_failed_whose_inputs_succeed_one_by_one() {
     let batching = Batching { max_inputs: Some(4), wait: Duration::from_secs(5) };

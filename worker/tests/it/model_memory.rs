@@ -323,6 +323,18 @@ async fn a_run_that_lacks_memory_is_repeated_without_other_models() {
 }
 
 #[tokio::test]
+async fn a_run_that_reaches_its_own_limit_is_repeated_beside_the_other_models() {
+    let models = TempDir::new().unwrap();
+    let runtime = limited(100, crate::faults(&["--fault-own-limit-at-run=1"]));
+    let loaded = load_each(models.path(), &["a", "b"], &runtime).await;
+    let loads = runtime.memory().loads();
+    infer(&loaded[0]).await;
+    assert_eq!([&loaded[0], &loaded[1]].map(ModelHandle::is_loaded), [true; 2]);
+    let memory = runtime.memory();
+    assert_eq!((memory.held(), memory.loads() - loads), (80 << 20, 1));
+}
+
+#[tokio::test]
 async fn a_load_that_lacks_memory_is_repeated_without_other_models() {
     // The fourth load is that of the model that gave way.
     let faults = crate::faults(&["--fault-out-of-memory-at-load=4"]);
