@@ -33,7 +33,7 @@ pub use probe::{MemorySettings, Probe, Reading};
 const LOOK: Duration = Duration::from_millis(20);
 /// Minimum and maximum turn of a model while others wait.
 const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// The length of a turn in loading times: swapping models then costs at most an eighth of the time.
+/// The length of a turn in loading times: loading then takes at most an eighth of the time.
 const LOADS_PER_TURN: u32 = 8;
 /// Maximum wait of an idle model for more work before it gives way. A model that loads faster waits for less.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
