@@ -170,7 +170,8 @@ pub async fn claim(
         // If there are more than 500, most may be the backlog of one webhook. Then the recursion finds the candidates, with
         // one probe of the index for each webhook that has something waiting.
         //
-        // `offset 0` makes Postgres look up each candidate instead of reading all webhooks.
+        // The condition on `attempts` always holds; it is that of the index. `offset 0` makes Postgres look up each candidate
+        // instead of reading all webhooks.
         r#"with recursive first_due as (
                select webhook_id from webhook_deliveries
                where state = 'waiting' and attempts >= 0 and due_at <= now() order by due_at limit 501
