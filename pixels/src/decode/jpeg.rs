@@ -40,9 +40,8 @@ pub(super) fn read(
     planes(bytes, false, has_profile, header)
 }
 
-/// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found. Between scans, it
-/// leaves out segments that the decoder would fail on, and repeats the restart interval, because the decoder counts on
-/// from scan to scan.
+/// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found. It leaves out
+/// segments between scans that the decoder would fail on.
 ///
 /// If a restart is due at the end of the last scan, the decoder looks for it there, so it finds one. For that reason, it
 /// does not notice if such a scan ends too early within its last interval.
@@ -62,14 +61,7 @@ fn with_guarded_end(bytes: &[u8]) -> Option<Vec<u8>> {
                 let segment = bytes.get(at + 4..after)?;
                 match marker {
                     0xc0..=0xc2 => frame = Some(Frame::read(segment)?),
-                    0xda => {
-                        if last_scan.is_some() && interval != [0; 2] {
-                            file.extend_from_slice(&bytes[copied..at]);
-                            file.extend([0xff, 0xdd, 0, 4, interval[0], interval[1]]);
-                            copied = at;
-                        }
-                        last_scan = Some(segment);
-                    }
+                    0xda => last_scan = Some(segment),
                     0xdd => interval = *segment.first_chunk()?,
                     0xe3..=0xec | 0xef if last_scan.is_some() => {
                         file.extend_from_slice(&bytes[copied..at]);

@@ -20,11 +20,10 @@ pub(super) struct JpegSegments<'a> {
     pub exif: Option<&'a [u8]>,
     /// The size of the parts of the color profile, in bytes.
     pub profile_bytes: usize,
+    /// Whether the picture comes in several scans. Otherwise, it is complete after the first.
+    is_progressive: bool,
     /// The horizontal and vertical sampling factor of each component.
     components: Vec<(u8, u8)>,
-    /// Whether all coefficients must be in memory before the first pixel: the picture is progressive, or its
-    /// components come in several scans.
-    has_many_scans: bool,
     metadata: usize,
 }
 
@@ -32,7 +31,7 @@ impl<'a> JpegSegments<'a> {
     /// Walks the segments, because metadata may contain a thumbnail with its own markers.
     ///
     /// # Errors
-    /// [`PixelError::Foreign`] for a kind of JPEG that the decoder does not know, [`PixelError::Unreadable`] if the file has no
+    /// [`PixelError::Foreign`] for a kind of JPEG that the decoder cannot read, [`PixelError::Unreadable`] if the file has no
     /// frame header, no end marker, or more than [`MAX_STEPS`] segments.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PixelError> {
         let mut found = Self {
@@ -41,7 +40,7 @@ impl<'a> JpegSegments<'a> {
             exif: None,
             profile_bytes: 0,
             components: Vec::new(),
-            has_many_scans: false,
+            is_progressive: false,
             metadata: 0,
         };
         let mut rest = bytes.get(2..).unwrap_or_default();
@@ -73,11 +72,13 @@ impl<'a> JpegSegments<'a> {
                         (u16::from_be_bytes([*h1, *h0]), u16::from_be_bytes([*w1, *w0]));
                     let factors = components.chunks_exact(3).map(|component| component[1]);
                     found.components = factors.map(|both| (both >> 4, both & 0xf)).collect();
-                    found.has_many_scans = marker == 0xc2;
+                    found.is_progressive = marker == 0xc2;
                 }
                 (0xda, _) => {
-                    let count = segment.first().copied().unwrap_or(0);
-                    found.has_many_scans |= usize::from(count) != found.components.len();
+                    let count = usize::from(segment.first().copied().unwrap_or(0));
+                    if let Some(name) = found.other_layout(count) {
+                        return Err(PixelError::Foreign(Foreign::Other(name)));
+                    }
                     break Some(after);
                 }
                 (0xe1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
@@ -118,7 +119,7 @@ impl<'a> JpegSegments<'a> {
     /// Returns the memory for coefficients, in bytes: none if each row of blocks is decoded on its own, otherwise two
     /// bytes for each sample of each block.
     pub fn coefficient_bytes(&self) -> u64 {
-        if !self.has_many_scans {
+        if !self.is_progressive {
             return 0;
         }
         let factors = || {
@@ -131,6 +132,17 @@ impl<'a> JpegSegments<'a> {
             u64::from(self.width).div_ceil(8 * across) * u64::from(self.height).div_ceil(8 * down);
         let blocks: u64 = factors().map(|(across, down)| across * down).sum();
         units * blocks * 64 * 2
+    }
+
+    /// Names a layout of the components that the decoder turns into wrong colors or panics on. `first_scan` is the number
+    /// of components in the first scan.
+    fn other_layout(&self, first_scan: usize) -> Option<&'static str> {
+        let (luma, _) = *self.components.first()?;
+        if self.components.iter().any(|(across, _)| *across > luma) {
+            return Some("JPEG (subsampled luma)");
+        }
+        let is_interleaved = self.is_progressive || first_scan >= self.components.len();
+        (!is_interleaved).then_some("non-interleaved JPEG")
     }
 }
 
