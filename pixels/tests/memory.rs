@@ -69,7 +69,7 @@ fn turned_exif() -> Bytes {
     Bytes::from_static(b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
 }
 
-/// A progressive JPEG of a few hundred kilobytes: one scan with only the mean of each block, each in one bit.
+/// A progressive JPEG of a few hundred kilobytes: two scans with only the mean of each block, each in one bit.
 fn progressive() -> Bytes {
     let [high, low] = (SIDE as u16).to_be_bytes();
     let mut file = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];
@@ -77,10 +77,12 @@ fn progressive() -> Bytes {
     file.extend([0xff, 0xc2, 0, 17, 8, high, low, high, low, 3]);
     file.extend([1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]);
     file.extend([0xff, 0xc4, 0, 20, 0, 1]);
-    file.extend([0; 15]);
-    file.extend([0, 0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, 0]);
+    file.extend([0; 16]);
     let blocks = SIDE.div_ceil(8).pow(2) * 3;
-    file.resize(file.len() + blocks.div_ceil(8) as usize, 0);
+    for bits in [0x01, 0x10] {
+        file.extend([0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, bits]);
+        file.resize(file.len() + blocks.div_ceil(8) as usize, 0);
+    }
     file.extend([0xff, 0xd9]);
     file.into()
 }

@@ -1,4 +1,4 @@
-//! Decodes a JPEG, and refuses one whose scans end too early.
+//! Decodes a JPEG, and refuses one whose scans are damaged or end too early.
 
 use memchr::memchr;
 use zune_jpeg::JpegDecoder;
@@ -8,6 +8,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::header::Header;
+use super::jpeg_segments::JpegSegments;
 use super::png_rows::Planes;
 
 /// At least as many bytes as the decoder reads ahead.
@@ -15,29 +16,37 @@ const READ_AHEAD: [u8; 8] = [0; 8];
 const RESTART: [u8; 2] = [0xff, 0xd0];
 /// A reserved marker with an empty segment (T.81, B.1.1.3), and the end marker.
 const RESERVED_AND_END: [u8; 6] = [0xff, 0x02, 0, 2, 0xff, 0xd9];
-/// The decoder's message for a reserved marker within a scan.
-const ENDS_EARLY: &str = "Unknown marker in bit stream";
 
 /// Decodes the planes of a JPEG, as stored. `has_profile` is false to ignore the color profile.
 ///
-/// Where a scan ends too early, the decoder makes up flat colors, and the user would pay for half a picture. So it gets a
-/// reserved marker before the end marker: it skips that behind a complete scan, and fails within one. Only its
-/// strict mode fails. That refuses harmless faults, too, so a file that has those is decoded again without it.
+/// Where a scan is damaged or ends too early, the decoder makes up flat colors, and the user would pay for half a picture.
+/// Only its strict mode fails there. To notice an early end, it needs a reserved marker before the end marker: it skips
+/// that behind a complete scan, and fails within one. It also fails for a progressive file of a single scan, which has one
+/// flat color for each block.
 pub(super) fn read(
     bytes: &[u8],
     has_profile: bool,
     header: &Header,
 ) -> Result<Planes, DecodeErrors> {
-    if let Some(guarded) = with_guarded_end(bytes) {
-        match planes(&guarded, true, has_profile, header) {
-            Ok(planes) => return Ok(planes),
-            Err(DecodeErrors::Format(text)) if text == ENDS_EARLY => {
-                return Err(DecodeErrors::Format(text));
-            }
-            Err(_) => {}
-        }
+    let guarded =
+        with_guarded_end(bytes).ok_or(DecodeErrors::FormatStatic("scans without an end"))?;
+    let options = DecoderOptions::default()
+        .set_strict_mode(true)
+        .set_max_width(usize::MAX)
+        .set_max_height(usize::MAX);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&guarded), options);
+    decoder.decode_headers()?;
+    let size = decoder.info().map(|info| (u32::from(info.width), u32::from(info.height)));
+    if size != Some((header.width, header.height)) {
+        return Err(DecodeErrors::FormatStatic("another size than the first frame header's"));
     }
-    planes(bytes, false, has_profile, header)
+    let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
+    let space = if gray { ColorSpace::Luma } else { ColorSpace::RGB };
+    decoder.set_options(options.jpeg_set_out_colorspace(space));
+    let samples = decoder.decode()?;
+    let rgb = if gray { samples.iter().flat_map(|sample| [*sample; 3]).collect() } else { samples };
+    let icc = if has_profile { decoder.icc_profile() } else { None };
+    Ok(Planes { rgb, alpha: None, gray, icc, stated: None })
 }
 
 /// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found. It leaves out
@@ -46,6 +55,7 @@ pub(super) fn read(
 /// If a restart is due at the end of the last scan, the decoder looks for it there, so it finds one. For that reason, it
 /// does not notice if such a scan ends too early within its last interval.
 fn with_guarded_end(bytes: &[u8]) -> Option<Vec<u8>> {
+    let segments = JpegSegments::read(bytes).ok()?;
     let (mut file, mut copied, mut at) = (Vec::with_capacity(bytes.len()), 0, 2);
     let (mut frame, mut last_scan, mut interval) = (None, None, [0; 2]);
     let end = loop {
@@ -55,6 +65,7 @@ fn with_guarded_end(bytes: &[u8]) -> Option<Vec<u8>> {
             0xff => at += 1,
             0 | 0xd0..=0xd7 => at += 2,
             0xd9 => break at,
+            _ if last_scan.is_some() && !segments.is_progressive => break at,
             _ => {
                 let length = u16::from_be_bytes(*bytes.get(at + 2..)?.first_chunk()?);
                 let after = at + 2 + usize::from(length);
@@ -118,29 +129,4 @@ impl<'a> Frame<'a> {
         let columns = (self.width * across).div_ceil(8 * widest);
         Some(columns * (self.height * down).div_ceil(8 * highest))
     }
-}
-
-fn planes(
-    bytes: &[u8],
-    is_strict: bool,
-    has_profile: bool,
-    header: &Header,
-) -> Result<Planes, DecodeErrors> {
-    let options = DecoderOptions::default()
-        .set_strict_mode(is_strict)
-        .set_max_width(usize::MAX)
-        .set_max_height(usize::MAX);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    decoder.decode_headers()?;
-    let size = decoder.info().map(|info| (u32::from(info.width), u32::from(info.height)));
-    if size != Some((header.width, header.height)) {
-        return Err(DecodeErrors::FormatStatic("another size than the first frame header's"));
-    }
-    let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
-    let space = if gray { ColorSpace::Luma } else { ColorSpace::RGB };
-    decoder.set_options(options.jpeg_set_out_colorspace(space));
-    let samples = decoder.decode()?;
-    let rgb = if gray { samples.iter().flat_map(|sample| [*sample; 3]).collect() } else { samples };
-    let icc = if has_profile { decoder.icc_profile() } else { None };
-    Ok(Planes { rgb, alpha: None, gray, icc, stated: None })
 }

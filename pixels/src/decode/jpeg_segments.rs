@@ -21,7 +21,7 @@ pub(super) struct JpegSegments<'a> {
     /// The size of the parts of the color profile, in bytes.
     pub profile_bytes: usize,
     /// Whether the picture comes in several scans. Otherwise, it is complete after the first.
-    is_progressive: bool,
+    pub is_progressive: bool,
     /// The horizontal and vertical sampling factor of each component.
     components: Vec<(u8, u8)>,
     metadata: usize,

@@ -181,8 +181,29 @@ fn a_jpeg_whose_luma_has_fewer_columns_than_its_chroma_is_refused_by_name() {
 }
 
 #[test]
+fn a_wrong_bit_of_a_jpeg_never_makes_flat_gray() {
+    for name in ["pictures/interleaved.jpg", "pictures/progressive-scans.jpg"] {
+        let whole = fixture(name);
+        let scan = whole.windows(2).position(|pair| pair == [0xff, 0xda]).expect("it has a scan");
+        for at in scan + 14..whole.len() - 2 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            let Ok(picture) = decode(&damaged, &Limits::default()) else { continue };
+            let pixels = picture.rgb.as_chunks::<3>().0;
+            let gray = pixels.iter().filter(|pixel| **pixel == [128; 3]).count();
+            assert!(gray < pixels.len() / 50, "{name}, byte {at}: {gray} gray pixels");
+        }
+    }
+}
+
+#[test]
 fn a_jpeg_whose_scans_end_early_is_refused_although_it_has_an_end_marker() {
-    for name in ["photos/coffee.jpg", "pictures/progressive.jpg", "pictures/restarts.jpg"] {
+    for name in [
+        "photos/coffee.jpg",
+        "pictures/progressive.jpg",
+        "pictures/progressive-scans.jpg",
+        "pictures/restarts.jpg",
+    ] {
         let whole = fixture(name);
         assert!(decode(&whole, &Limits::default()).is_ok(), "{name}");
         let scan = whole.windows(2).position(|pair| pair == [0xff, 0xda]).expect("it has a scan");
@@ -206,6 +227,18 @@ fn a_jpeg_that_ends_within_its_last_restart_interval_is_refused() {
     cut.truncate(last + 20);
     cut.extend([0xff, 0xd9]);
     assert_eq!(refused(&cut), PixelError::Unreadable("it is damaged".into()));
+}
+
+#[test]
+fn a_jpeg_that_ends_at_a_restart_is_refused() {
+    let whole = fixture("pictures/uneven-restarts.jpg");
+    let is_restart = |at: &usize| whole[*at] == 0xff && (0xd0..=0xd7).contains(&whole[at + 1]);
+    let restarts: Vec<_> = (0..whole.len() - 1).filter(is_restart).collect();
+    assert_eq!(restarts.len(), 6);
+    for at in restarts {
+        let cut = [&whole[..at], &[0xff, 0xd9]].concat();
+        assert_eq!(refused(&cut), PixelError::Unreadable("it is damaged".into()), "byte {at}");
+    }
 }
 
 #[test]
