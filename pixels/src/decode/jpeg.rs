@@ -50,7 +50,7 @@ pub(super) fn read(
 }
 
 /// Returns the file up to the end of its scans, then the reserved marker. `None` if the end is not found. It leaves out
-/// segments between scans that the decoder would fail on.
+/// segments between scans that the decoder would fail on, and Adobe's where JFIF prevails.
 ///
 /// If a restart is due at the end of the last scan, the decoder looks for it there, so it finds one. For that reason, it
 /// does not notice if such a scan ends too early within its last interval.
@@ -74,11 +74,16 @@ fn with_guarded_end(bytes: &[u8]) -> Option<Vec<u8>> {
                     0xc0..=0xc2 => frame = Some(Frame::read(segment)?),
                     0xda => last_scan = Some(segment),
                     0xdd => interval = *segment.first_chunk()?,
-                    0xe3..=0xec | 0xef if last_scan.is_some() => {
-                        file.extend_from_slice(&bytes[copied..at]);
-                        copied = after;
-                    }
                     _ => {}
+                }
+                let is_left_out = match marker {
+                    0xe3..=0xec | 0xef => last_scan.is_some(),
+                    0xee => segments.ignores_adobe(),
+                    _ => false,
+                };
+                if is_left_out {
+                    file.extend_from_slice(&bytes[copied..at]);
+                    copied = after;
                 }
                 at = after;
             }

@@ -24,6 +24,7 @@ pub(super) struct JpegSegments<'a> {
     pub is_progressive: bool,
     /// The horizontal and vertical sampling factor of each component.
     components: Vec<(u8, u8)>,
+    has_jfif: bool,
     metadata: usize,
 }
 
@@ -41,6 +42,7 @@ impl<'a> JpegSegments<'a> {
             profile_bytes: 0,
             components: Vec::new(),
             is_progressive: false,
+            has_jfif: false,
             metadata: 0,
         };
         let mut rest = bytes.get(2..).unwrap_or_default();
@@ -81,6 +83,7 @@ impl<'a> JpegSegments<'a> {
                     }
                     break Some(after);
                 }
+                (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => found.has_jfif = true,
                 (0xe1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
                     found.exif = found.exif.or(Some(exif));
                 }
@@ -109,6 +112,11 @@ impl<'a> JpegSegments<'a> {
 
     pub const fn is_gray(&self) -> bool {
         self.components.len() == 1
+    }
+
+    /// Whether JFIF, which knows YCbCr and gray only (ITU-T T.871), prevails over Adobe's color transform.
+    pub const fn ignores_adobe(&self) -> bool {
+        self.has_jfif && self.components.len() == 3
     }
 
     /// Returns the number of bytes before the first scan.

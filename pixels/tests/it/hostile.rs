@@ -249,6 +249,19 @@ fn a_progressive_jpeg_with_restarts_and_scans_of_single_components_is_read() {
 }
 
 #[test]
+fn jfif_prevails_over_the_color_transform_of_adobe() {
+    let mut file = fixture("photos/coffee.jpg");
+    assert_eq!(&file[6..11], b"JFIF\0");
+    let expected = decode(&file, &Limits::default()).expect("a sound photo");
+    file.splice(2..2, *b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0");
+    assert!(decode(&file, &Limits::default()) == Ok(expected.clone()), "its colors differ");
+    // Without JFIF, Adobe's transform counts: RGB.
+    file.drain(18..36);
+    let rgb = decode(&file, &Limits::default()).expect("a sound photo");
+    assert!(rgb.rgb != expected.rgb, "it has the colors of YCbCr");
+}
+
+#[test]
 fn segments_between_or_behind_the_scans_of_a_jpeg_do_no_harm() {
     for name in ["pictures/progressive.jpg", "pictures/interleaved.jpg"] {
         let whole = fixture(name);
