@@ -419,7 +419,7 @@ impl Thread<'_> {
 
     fn paint(&mut self, first: Crop) {
         let batch = self.gather_crops(first);
-        if self.batches.next_crops(&mut self.run_size, batch.len()) == 1 {
+        if batch.len() == 1 {
             self.paint_each_alone(batch);
             return;
         }
@@ -466,30 +466,39 @@ impl Thread<'_> {
         all_succeed
     }
 
-    /// Collects a batch: `first`, and waiting crops that line up with it.
+    /// Collects a batch: `first`, and waiting crops that line up with it. The others keep their places.
     fn gather_crops(&mut self, first: Crop) -> Vec<Crop> {
-        let mut batch = vec![first];
-        for message in std::mem::take(&mut self.deferred) {
-            self.add_crop(&mut batch, message);
+        while let Ok(message) = self.inbox.try_recv() {
+            self.defer(message);
         }
-        while batch.len() < self.batches.max_inputs()
-            && let Ok(message) = self.inbox.try_recv()
-        {
-            self.add_crop(&mut batch, message);
+        let fits = |message: &&Message| match message {
+            Message::Request(Request { work, .. }) if work.is_abandoned() => false,
+            Message::Request(Request { work: Work::Paint { painting, .. }, .. }) => {
+                self.lines_up(&first.painting, painting)
+            }
+            _ => false,
+        };
+        let waiting = 1 + self.deferred.iter().filter(fits).count();
+        let waiting = waiting.min(self.batches.max_inputs());
+        let size = self.batches.next_crops(&mut self.run_size, waiting);
+        let mut batch = vec![first];
+        if size > 1 {
+            for message in std::mem::take(&mut self.deferred) {
+                self.add_crop(&mut batch, size, message);
+            }
         }
         batch
     }
 
-    fn add_crop(&mut self, batch: &mut Vec<Crop>, message: Message) {
+    fn add_crop(&mut self, batch: &mut Vec<Crop>, size: usize, message: Message) {
         let Message::Request(request) = message else {
             return self.deferred.push_back(message);
         };
         let waited = request.sent.elapsed();
-        let has_room = batch.len() < self.batches.max_inputs();
         match request.work {
             work if work.is_abandoned() => {}
             Work::Paint { painting, control, answer }
-                if has_room && self.lines_up(&batch[0].painting, &painting) =>
+                if batch.len() < size && self.lines_up(&batch[0].painting, &painting) =>
             {
                 batch.push(Crop { painting, control, answer, waited });
             }

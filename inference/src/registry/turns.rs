@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// A turn lasts this many times as long as the preparation for it, which then takes at most a ninth of the time.
 const PREPARATIONS_PER_TURN: u32 = 8;
 
-/// Maximum time for which an input of another shape waits longer than those that came after it.
-const LONGEST_TURN: Duration = Duration::from_secs(10);
+/// Maximum length of a turn. Somebody waits for a sample for at most ten seconds.
+const LONGEST_TURN: Duration = Duration::from_secs(3);
 
 /// The rows and columns of an input.
 pub type Shape = (usize, usize);
@@ -18,9 +18,12 @@ pub type Shape = (usize, usize);
 #[derive(Debug, Default)]
 pub struct Turn {
     shape: Option<Shape>,
-    ends: Option<Instant>,
-    /// The number of inputs and the duration of the first run of the turn, if it was the last run.
+    since: Option<Instant>,
+    /// The number of inputs and the duration of the first run of the turn; `None` for the first shape ever, whose first run
+    /// does more than to prepare.
     first: Option<(usize, Duration)>,
+    /// The shortest of the later runs with so many inputs.
+    shortest: Option<Duration>,
     /// How long a session prepares for another shape.
     preparation: Duration,
 }
@@ -28,7 +31,14 @@ pub struct Turn {
 impl Turn {
     /// Returns the shape whose inputs go first at this time; `None` if the oldest input does.
     pub fn preferred(&self, now: Instant) -> Option<Shape> {
-        self.shape.filter(|_| self.ends.is_some_and(|ends| now < ends))
+        // The second run of a turn shows how long the session prepared for the first one.
+        let is_unknown = self.first.is_some() && self.shortest.is_none();
+        let length = if is_unknown {
+            LONGEST_TURN
+        } else {
+            (self.preparation * PREPARATIONS_PER_TURN).min(LONGEST_TURN)
+        };
+        self.shape.filter(|_| self.since.is_some_and(|since| now < since + length))
     }
 
     /// Returns whether inputs of this shape ran last, or none has run yet.
@@ -39,13 +49,16 @@ impl Turn {
     /// Records a run of `inputs` of a shape, which started at `started`.
     pub fn record(&mut self, shape: Shape, inputs: usize, started: Instant, took: Duration) {
         if self.shape != Some(shape) {
-            let turn = (self.preparation * PREPARATIONS_PER_TURN).min(LONGEST_TURN);
             let first = self.shape.map(|_| (inputs, took));
-            *self = Self { shape: Some(shape), ends: Some(started + turn), first, ..*self };
-        } else if let Some((first_inputs, first)) = self.first.take()
+            let preparation = self.preparation;
+            let (shape, since) = (Some(shape), Some(started));
+            *self = Self { shape, since, first, shortest: None, preparation };
+        } else if let Some((first_inputs, first)) = self.first
             && first_inputs == inputs
         {
-            self.preparation = first.saturating_sub(took);
+            let shortest = self.shortest.map_or(took, |shortest| shortest.min(took));
+            self.shortest = Some(shortest);
+            self.preparation = first.saturating_sub(shortest);
         }
     }
 }
@@ -57,44 +70,51 @@ mod tests {
     const SMALL: Shape = (64, 64);
     const LARGE: Shape = (256, 256);
 
-    const fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
     }
 
     #[test]
     fn a_turn_is_as_long_as_the_preparation_demands() {
         let start = Instant::now();
-        let at = |after: u64| start + seconds(after);
+        let at = |after: u64| start + ms(after);
         let mut turn = Turn::default();
         assert_eq!(turn.preferred(start), None);
-        // What the first shape ever takes includes more than its preparation.
-        turn.record(SMALL, 1, start, seconds(100));
-        turn.record(SMALL, 1, start, seconds(2));
-        turn.record(LARGE, 1, at(10), seconds(4));
-        assert_eq!(turn.preferred(at(10)), None, "nobody knows yet how long it takes");
-        turn.record(LARGE, 1, at(14), seconds(3));
-        turn.record(LARGE, 1, at(17), seconds(3));
-        turn.record(SMALL, 1, at(20), seconds(3));
-        assert_eq!([20, 27].map(|after| turn.preferred(at(after))), [Some(SMALL); 2]);
-        assert_eq!(turn.preferred(at(28)), None);
+        turn.record(SMALL, 1, start, ms(9000));
+        turn.record(SMALL, 1, start, ms(20));
+        assert_eq!(turn.preferred(start), None, "nobody knows how long it prepares");
+        turn.record(LARGE, 1, at(100), ms(150));
+        assert_eq!(turn.preferred(at(250)), Some(LARGE), "the next run shows how long it prepared");
+        // It also allocates its tensors.
+        turn.record(LARGE, 1, at(250), ms(130));
+        assert_eq!(turn.preferred(at(400)), None);
+        turn.record(LARGE, 1, at(400), ms(50));
+        assert_eq!([450, 899].map(|after| turn.preferred(at(after))), [Some(LARGE); 2]);
+        assert_eq!(turn.preferred(at(900)), None);
+        turn.record(SMALL, 1, at(1000), ms(20));
+        turn.record(SMALL, 1, at(1020), ms(20));
+        assert_eq!(turn.preferred(at(1040)), None, "it did not have to prepare");
     }
 
     #[test]
-    fn a_turn_does_not_last_longer_than_people_wait() {
+    fn no_turn_lasts_longer_than_people_wait() {
         let start = Instant::now();
-        let mut turn = Turn { shape: Some(SMALL), preparation: seconds(60), ..Turn::default() };
-        turn.record(LARGE, 1, start, seconds(60));
-        assert_eq!(turn.preferred(start + seconds(9)), Some(LARGE));
-        assert_eq!(turn.preferred(start + seconds(10)), None);
+        let mut turn = Turn { shape: Some(SMALL), ..Turn::default() };
+        turn.record(LARGE, 1, start, ms(9000));
+        let ends = |turn: &Turn| [2999, 3000].map(|after| turn.preferred(start + ms(after)));
+        assert_eq!(ends(&turn), [Some(LARGE), None], "its second run may never come");
+        turn.record(LARGE, 1, start, ms(1000));
+        assert_eq!(ends(&turn), [Some(LARGE), None]);
     }
 
     #[test]
     fn runs_of_other_sizes_say_nothing_about_the_preparation() {
         let start = Instant::now();
         let mut turn = Turn { shape: Some(SMALL), ..Turn::default() };
-        turn.record(LARGE, 8, start, seconds(5));
-        turn.record(LARGE, 1, start, seconds(1));
-        turn.record(LARGE, 8, start, seconds(1));
+        turn.record(LARGE, 8, start, ms(5000));
+        turn.record(LARGE, 1, start, ms(1000));
         assert_eq!(turn.preparation, Duration::ZERO);
+        turn.record(LARGE, 8, start, ms(4000));
+        assert_eq!(turn.preparation, ms(1000));
     }
 }

@@ -18,6 +18,7 @@ use ort::value::{
     DynTensor, DynTensorValueType, PrimitiveTensorElementType, TensorElementType, TensorRefMut,
     ValueRefMut,
 };
+use tracing::debug;
 
 use super::device;
 use super::kept::{
@@ -34,6 +35,8 @@ const MAX_RESULTS: usize = 3;
 /// The kept tensors of a net, by shape.
 pub struct ShapeBindings {
     device: Device,
+    /// Whether callers read outputs where the net writes them.
+    lends: bool,
     kept: KeptShapes<ShapeBinding>,
     /// Recent shapes without kept tensors, the newest last.
     seen: VecDeque<[usize; 4]>,
@@ -72,10 +75,12 @@ struct Results {
 
 impl ShapeBindings {
     /// Creates the empty bindings of a net on `device`; `None` if its session keeps nothing. On a CPU both sides are
-    /// host memory: the same steps run, without gain.
-    pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
+    /// host memory: the same steps run, without gain. With `lends`, callers read outputs where the net writes them, and may
+    /// free that memory at any time; no net of the process may then record CUDA graphs.
+    pub fn new(device: Device, keeping: Keeping, lends: bool) -> Option<Self> {
         Some(Self {
             device,
+            lends,
             kept: KeptShapes::new(keeping)?,
             seen: VecDeque::new(),
             is_proven: false,
@@ -105,7 +110,7 @@ impl ShapeBindings {
             self.prepare_unbound();
             return Ok(None);
         };
-        let output = binding.run(session, pictures);
+        let output = binding.run(session, pictures, self.lends);
         if output.is_err() {
             self.kept.clear();
         }
@@ -149,7 +154,7 @@ impl ShapeBindings {
         // The first run of a graph records it, and the second one replays it.
         let runs = if records { 2 } else { usize::from(!self.is_proven) };
         for _ in 0..runs {
-            check_same_output(output, &binding.run(session, &[*input])?)?;
+            check_same_output(output, &binding.run(session, &[*input], false)?)?;
         }
         self.is_proven = true;
         Ok(())
@@ -220,6 +225,7 @@ impl ShapeBinding {
         &mut self,
         session: &mut OrtSession,
         pictures: &[ArrayView4<'_, u8>],
+        lends: bool,
     ) -> ort::Result<Output> {
         let batch = self.input.on_host.try_extract_array_mut::<u8>()?;
         let batch = batch.into_dimensionality::<Ix4>();
@@ -242,7 +248,12 @@ impl ShapeBinding {
             extremes.fetch()?;
         }
         let extremes = self.extremes.as_ref().map(|extremes| &extremes.on_host);
-        self.reader.lend(self.results.keep(result), extremes)
+        let result = self.results.keep(result);
+        if lends {
+            return self.reader.lend(result, extremes);
+        }
+        let outputs: Vec<_> = [&result.0].into_iter().chain(extremes).collect();
+        self.reader.read(&outputs)
     }
 }
 
@@ -257,11 +268,14 @@ impl Results {
             return Ok(free);
         }
         let shape = self.shape.clone();
-        if self.on_host.len() < MAX_RESULTS {
-            page_locked(session, self.device, self.element, shape)
-        } else {
-            on_host(self.element, shape)
+        if self.on_host.len() == MAX_RESULTS {
+            return on_host(self.element, shape);
         }
+        // The system may limit page-locked memory. That says nothing about the device's.
+        page_locked(session, self.device, self.element, shape.clone()).or_else(|error| {
+            debug!(%error, "Keeping an output in memory that is not page-locked");
+            on_host(self.element, shape)
+        })
     }
 
     /// Returns a result to lend, and keeps its memory for a later run.

@@ -264,7 +264,8 @@ impl Runtime {
                 self.open_keeping(|records| self.build(model, extra, kernels(records)))
             }
         };
-        let bound = |(inner, keeping)| (inner, ShapeBindings::new(self.device, keeping));
+        let lends = !self.settings.gpu.graphs;
+        let bound = |(inner, keeping)| (inner, ShapeBindings::new(self.device, keeping, lends));
         let own = bound(open()?);
         let has_batches = !returns_pictures
             && self.opens_batch_sessions()

@@ -5,9 +5,11 @@
 //! the size and its output adds the missing detail. A net that does not enlarge only cleans.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use retouch_catalog::{Count, CountUnit};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +32,10 @@ const MARGIN: u32 = Upscale::MARGIN;
 
 /// Maximum side of a tile, in input pixels.
 const LARGEST_SIDE: u32 = Upscale::LARGEST_AREA;
+
+/// Tiles in progress at once: the next one waits when the model has run one, so that it need not turn to inputs of other
+/// callers, which may have another size.
+const TILES_IN_FLIGHT: usize = 2;
 
 /// Restores detail in the hole of a crop and as far around it as [`patch::RING`]; the rest may stay as it is. Returns
 /// the crop, its new R, G, B, and how long the model ran. If the model runs out of memory, starts again with tiles of
@@ -198,17 +204,43 @@ impl Tiles<'_> {
         rows.flat_map(|row| &row[columns.clone()]).any(|is_hole| *is_hole)
     }
 
+    /// Clarifies a region. Returns it with R, G, B of every pixel, and how long the model ran.
+    async fn tile(
+        &self,
+        region: Region,
+        net: &impl Net,
+        pixels: &PixelPool,
+    ) -> Result<(Region, Vec<u8>, Duration), ToolError> {
+        let Self { padding, tile_size, factor, .. } = *self;
+        let scale = net.contract().upscale.scale;
+        let (source, part) = (Arc::clone(&self.picture), region.clone());
+        let cut = move || tile::cut(&source, &part, padding, tile_size).colors();
+        let input = pixels.run(cut).await?;
+        let own = input.clone();
+        let inference = net.enlarge(None, input).await?;
+        let (part, output) = (region.clone(), inference.output.into_pictures()?);
+        let resize = move || {
+            let reach = (MARGIN + COLOR_REACH).min(padding);
+            let around = |length: u32| padding - reach..padding + length + reach;
+            let window = (around(part.width()), around(part.height()));
+            let output = output.view();
+            let correction = Correction::new(&output, &own, scale, window)?;
+            resize_back(&correction, &part, padding, scale, factor)
+        };
+        Ok((region, pixels.run(resize).await??, inference.ran))
+    }
+
     /// Returns R, G, B of the clarified picture, and how long the model ran.
     async fn clarify(
-        self,
+        &self,
         net: &impl Net,
         pixels: &PixelPool,
         progress: &(dyn Fn(Count) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<(Vec<u8>, Duration), ToolError> {
         let regions = self.regions();
-        let Self { crop, picture, padding, tile_size, factor, .. } = self;
-        let scale = net.contract().upscale.scale;
+        let Self { crop, picture, factor, .. } = self;
+        let factor = *factor;
         let width = picture.width * factor;
         let row = width as usize * 3;
         let mut clarified = vec![0; row * (picture.height * factor) as usize];
@@ -217,29 +249,18 @@ impl Tiles<'_> {
         {
             row[..own.len()].copy_from_slice(own);
         }
-        let mut ran = Duration::ZERO;
-        let total = regions.len() as u32;
-        for (done, region) in (1..).zip(regions) {
-            let (source, part) = (Arc::clone(&picture), region.clone());
-            let cut = move || tile::cut(&source, &part, padding, tile_size).colors();
-            let input = pixels.run(cut).await?;
-            let own = input.clone();
-            let inference = tokio::select! {
+        let (mut ran, mut done, total) = (Duration::ZERO, 0, regions.len() as u32);
+        let tiles = stream::iter(regions).map(|region| self.tile(region, net, pixels));
+        let mut tiles = pin!(tiles.buffered(TILES_IN_FLIGHT));
+        loop {
+            let tile = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ToolError::Canceled),
-                inference = net.enlarge(None, input) => inference?,
+                tile = tiles.try_next() => tile?,
             };
-            ran += inference.ran;
-            let (part, output) = (region.clone(), inference.output.into_pictures()?);
-            let resize = move || {
-                let reach = (MARGIN + COLOR_REACH).min(padding);
-                let around = |length: u32| padding - reach..padding + length + reach;
-                let window = (around(part.width()), around(part.height()));
-                let output = output.view();
-                let correction = Correction::new(&output, &own, scale, window)?;
-                resize_back(&correction, &part, padding, scale, factor)
-            };
-            let tile = pixels.run(resize).await??;
+            let Some((region, tile, took)) = tile else { break };
+            ran += took;
+            done += 1;
             paste(&mut clarified, width, &region, factor, &tile);
             progress(Count { unit: CountUnit::Tiles, done, total });
         }
