@@ -8,6 +8,9 @@ from common.console import Problem
 from . import ability, demand, files, tools_text, worker_check
 from .progress import info
 
+# What answers clicks that are bound to no model.
+UNBOUND_CLICKS = "the net of Remove Background"
+
 
 def bind(catalog, name, words, device, settings):
     model = catalog.model(name)
@@ -45,7 +48,7 @@ def unbind(catalog, name, words, device, may_take_offline=False):
     if not demand.chains(after):
         raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")
     demand.require_all_sizes(after)
-    lost = demand.served(before).keys() - demand.served(after).keys()
+    lost = {(name, device) for name, device in demand.served(before).keys() - demand.served(after).keys() if name != demand.CLICKS}
     if lost and not may_take_offline:
         raise Problem(
             f"tools.toml was not changed: without {name}, nothing would serve {listed(lost)}. Bind another model to it, which replaces "
@@ -116,7 +119,8 @@ def report(before, after, kept):
     old, new = demand.served(before), demand.served(after)
     changes = {}
     for name, device in sorted(old.keys() | new.keys()):
-        was, now = (found.get((name, device), "nothing") for found in (old, new))
+        default = UNBOUND_CLICKS if name == demand.CLICKS else "nothing"
+        was, now = (found.get((name, device), default) for found in (old, new))
         if was != now:
             changes.setdefault((name, was, now), []).append(device)
     for (name, was, now), devices in changes.items():

@@ -13,6 +13,7 @@ FACTORS = {"paid": (2, 4), "free": (2,), "visitor": (2,)}
 DEVICES = ("cpu", "cuda")
 # The word for the model that answers clicks. Its lines are [[select]], those of tools [[bind]].
 SELECT = "select"
+CLICKS = "clicks"
 TABLES = ("bind", "select")
 
 
@@ -33,7 +34,7 @@ class Scope:
         devices = DEVICES if self.device == "any" else (self.device,)
         match self.tool:
             case "select":
-                names = ["clicks"]
+                names = [CLICKS]
             case "magic-fix":
                 names = [f"magic-fix:{self.tier}:{mode}" for mode in MODES if self.mode in (None, mode)]
             case "upscale":

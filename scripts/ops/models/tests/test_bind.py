@@ -226,6 +226,14 @@ class BindTest(unittest.TestCase):
         self.assertEqual(self.tools.read_text(), bound)
         self.assertIn("remove-background:paid: two → nothing\n", self.take_offline("two", "remove-background:paid"))
 
+    def test_clicks_fall_back_to_the_net_of_remove_background(self):
+        self.tools.write_text(SHIPPED)
+        said = self.run_command(bind.bind, "two", ["select"], "any", None)
+        self.assertIn("clicks: the net of Remove Background → two\n", said)
+        said = self.run_command(bind.unbind, "two", [], "any")
+        self.assertIn("clicks: two → the net of Remove Background\n", said)
+        self.assertNotIn("nobody", said)
+
     def test_the_last_binding_stays(self):
         self.run_command(bind.bind, "one", ["remove"], "any", None)
         before = self.tools.read_text()
