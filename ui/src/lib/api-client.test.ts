@@ -226,7 +226,7 @@ describe.each([
   });
 });
 
-/** A body that fails, as a browser's does, when its request is aborted. */
+/** A body that fails when its request is aborted, as Firefox's does: not with the reason of the abort. */
 function aBody(signal: AbortSignal) {
   let body: ReadableStreamDefaultController<Uint8Array>;
   const stream = new ReadableStream<Uint8Array>({
@@ -234,7 +234,9 @@ function aBody(signal: AbortSignal) {
       body = controller;
     },
   });
-  signal.addEventListener('abort', () => body.error(signal.reason));
+  signal.addEventListener('abort', () =>
+    body.error(new DOMException('The operation was aborted.', 'AbortError')),
+  );
   return {
     stream,
     send: (text: string) => body.enqueue(new TextEncoder().encode(text)),

@@ -169,7 +169,14 @@ function readFile(response: Response, stop: AbortController): Promise<Blob> {
       file.enqueue(bytes);
     },
   });
-  return new Response(response.body?.pipeThrough(watch), response).blob().finally(() => clearTimeout(limit));
+  return new Response(response.body?.pipeThrough(watch), response)
+    .blob()
+    .catch((error) => {
+      // Browsers do not pass on why the request was stopped.
+      stop.signal.throwIfAborted();
+      throw error;
+    })
+    .finally(() => clearTimeout(limit));
 }
 
 /**
