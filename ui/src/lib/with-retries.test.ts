@@ -49,6 +49,20 @@ test('waits for the network, and not for the identity provider, while the browse
   onLine.mockRestore();
 });
 
+test('does not wait for the network after a cancellation', async () => {
+  const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  const stop = new AbortController();
+  const call = async () => {
+    stop.abort(new Error('Stopped'));
+    return lost();
+  };
+  const settled = vi.fn();
+  withRetries(stop.signal, () => {}, call).catch(settled);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settled).toHaveBeenCalledExactlyOnceWith(new Error('Stopped'));
+  onLine.mockRestore();
+});
+
 test.each([
   ['did not come in time', new DOMException('Signal timed out', 'TimeoutError')],
   ['was lost by the API itself', new ApiError(500, 'Who knows?', '', null, 'outcome_unknown')],

@@ -56,6 +56,7 @@ const isLoss = (error: unknown) =>
 /** Resolves when the network is back; rejects when the signal aborts. */
 function untilOnline(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     if (navigator.onLine) return resolve();
     const listeners = new AbortController();
     const end = (settle: () => void) => () => {
