@@ -145,6 +145,30 @@ describe('a part that stays missing', () => {
     expect(useReload.getState().missing).toBeNull();
   });
 
+  test('asks for none if it is loaded while the server is asked', async () => {
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    server.use(
+      http.get(window.location.origin, async () => {
+        await asked;
+        return HttpResponse.html('<script type="module" src="/assets/index-old.js"></script>');
+      }),
+    );
+    const load = vi.fn(missing);
+    show(load);
+    await failure();
+    load.mockResolvedValue({ default: Part } as never);
+    await userEvent
+      .setup({ advanceTimers: vi.advanceTimersByTime })
+      .click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('The part')).toBeVisible();
+    answer();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(useReload.getState()).toEqual({ isOutdated: false, missing: null });
+  });
+
   test('asks for none while the server cannot be reached', async () => {
     const asked = vi.fn(() => HttpResponse.error());
     server.use(http.get(window.location.origin, asked));

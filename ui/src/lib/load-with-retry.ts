@@ -46,13 +46,16 @@ async function loadOnce<T>(load: () => Promise<T>): Promise<T> {
 }
 
 /** Compares the scripts of this page with those that the server would send now. */
-async function checkBuild(missing: Load) {
+async function checkBuild(load: Load) {
   const script = document.querySelector<HTMLScriptElement>('script[type=module][src]');
   if (!script) return;
   try {
     const { pathname } = new URL(script.src);
-    useReload.setState((await fetchPage()).includes(pathname) ? { missing } : { isOutdated: true });
+    if (!(await fetchPage()).includes(pathname)) return useReload.setState({ isOutdated: true });
   } catch {
     // No network: the part that failed offers to try again.
+    return;
   }
+  // By now, the code may be there.
+  await load().catch(() => useReload.setState({ missing: load }));
 }

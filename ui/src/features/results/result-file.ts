@@ -10,6 +10,7 @@ import { t } from '@/lib/translate';
 import { fetchPicture } from './fetch-picture';
 
 const QUALITY = 90;
+const loadRenderFile = () => import('@/features/finish/render-file');
 
 /** Returns a result as a file. The API makes every file but the plain PNG, which is the stored one, byte for byte. */
 export async function resultFile(
@@ -63,6 +64,6 @@ async function rendered(
   format: DownloadFormat,
   signal?: AbortSignal,
 ): Promise<Blob> {
-  const { renderFile } = await loadWithRetry(() => import('@/features/finish/render-file'));
+  const { renderFile } = await loadWithRetry(loadRenderFile);
   return renderFile(path, { x: width, y: height }, look, strokes, format, signal);
 }

@@ -14,6 +14,7 @@ import { SourceNote } from './source-note';
 
 const loadPanel = () => import('@/features/finish/finish-panel');
 const FinishPanel = lazyWithRetry(loadPanel);
+const loadFile = () => import('./result-file');
 
 type ResultToolbarProps = {
   result: Result;
@@ -40,7 +41,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
         // The failure of another result's file does not concern this one.
         key={result.imageId}
         fileOf={async (format) => {
-          const { resultFile } = await loadWithRetry(() => import('./result-file'));
+          const { resultFile } = await loadWithRetry(loadFile);
           return resultFile(queryClient, result, finish?.look ?? plainLook, touchUp?.strokes ?? [], format);
         }}
         onSaved={() => finish?.setSaved(result.imageId)}
