@@ -25,7 +25,9 @@ function show(load: Parameters<typeof lazyWithRetry>[0], failure?: null) {
 
 function serveBuild(script: string) {
   const html = `<script type="module" src="${script}"></script>`;
-  server.use(http.get(window.location.origin, () => HttpResponse.html(html)));
+  const asked = vi.fn(() => HttpResponse.html(html));
+  server.use(http.get(window.location.origin, asked));
+  return asked;
 }
 
 afterEach(() => {
@@ -167,6 +169,21 @@ describe('a part that stays missing', () => {
     answer();
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(useReload.getState()).toEqual({ isOutdated: false, missing: null });
+  });
+
+  test('asks for none if it can be missing without notice', async () => {
+    const asked = serveBuild('/assets/index-old.js');
+    show(missing, null);
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled(), 5_000);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(useReload.getState()).toEqual({ isOutdated: false, missing: null });
+  });
+
+  test('asks for a reload if the server has another build, even if it can be missing without notice', async () => {
+    serveBuild('/assets/index-new.js');
+    show(missing, null);
+    const outdated = { isOutdated: true, missing: null };
+    await vi.waitFor(() => expect(useReload.getState()).toEqual(outdated), 5_000);
   });
 
   test('asks for none while the server cannot be reached', async () => {

@@ -19,7 +19,7 @@ export function lazyWithRetry<Props extends object>(
   load: () => Promise<Loaded<Props>>,
   Failure: ComponentType<FailureProps> | null = PartFailure,
 ) {
-  const create = () => lazy(() => loadWithRetry(load));
+  const create = () => lazy(() => loadWithRetry(load, { canBeMissing: !Failure }));
   let Part = create();
 
   return function LazyPart(props: Props) {

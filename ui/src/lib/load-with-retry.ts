@@ -13,9 +13,10 @@ export const useReload = create<{ isOutdated: boolean; missing: Load | null }>((
 
 /**
  * Loads code, and tries again after passing faults. If it stays missing although the server answers, the page asks for a
- * reload: many browsers, such as Firefox 153, never request code again that failed once (whatwg/html#6768).
+ * reload: many browsers, such as Firefox 153, never request code again that failed once (whatwg/html#6768). Code that
+ * can be missing asks only after an update of the server: a blocker may keep it away on every visit.
  */
-export async function loadWithRetry<T>(load: () => Promise<T>): Promise<T> {
+export async function loadWithRetry<T>(load: () => Promise<T>, { canBeMissing = false } = {}): Promise<T> {
   for (const delay of RETRY_AFTER_MS) {
     try {
       return await loadOnce(load);
@@ -26,7 +27,7 @@ export async function loadWithRetry<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await loadOnce(load);
   } catch (error) {
-    void checkBuild(load);
+    void checkBuild(load, canBeMissing);
     throw error;
   }
 }
@@ -46,7 +47,7 @@ async function loadOnce<T>(load: () => Promise<T>): Promise<T> {
 }
 
 /** Compares the scripts of this page with those that the server would send now. */
-async function checkBuild(load: Load) {
+async function checkBuild(load: Load, canBeMissing: boolean) {
   const script = document.querySelector<HTMLScriptElement>('script[type=module][src]');
   if (!script) return;
   try {
@@ -56,6 +57,7 @@ async function checkBuild(load: Load) {
     // No network: the part that failed offers to try again.
     return;
   }
+  if (canBeMissing) return;
   // By now, the code may be there.
   await load().catch(() => useReload.setState({ missing: load }));
 }

@@ -17,7 +17,7 @@ export function FollowRuns() {
 
   const reportRun = useEffectEvent(async (job: Job) => {
     try {
-      const { showRunToast } = await loadWithRetry(loadReports);
+      const { showRunToast } = await loadWithRetry(loadReports, { canBeMissing: true });
       showRunToast(job, navigate);
     } catch {
       // Without the code. The page of the run shows its end as well.
@@ -27,7 +27,7 @@ export function FollowRuns() {
     try {
       // Throws if the storage is blocked. No batch has survived a reload then.
       if (!sessionStorage.getItem(STORED_BATCHES)) return;
-      const { resumeBatches } = await loadWithRetry(loadReports);
+      const { resumeBatches } = await loadWithRetry(loadReports, { canBeMissing: true });
       await resumeBatches(queryClient, userId, navigate);
     } catch {
       // Without the code. The page of the batch resumes it as well.

@@ -13,6 +13,6 @@ export async function resumeBatches(
   userId: string | null,
   navigate: NavigateFunction,
 ) {
-  const batches = await loadWithRetry(loadBatches);
+  const batches = await loadWithRetry(loadBatches, { canBeMissing: true });
   batches.resumeBatches(queryClient, userId, navigate);
 }
