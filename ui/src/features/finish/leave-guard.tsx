@@ -5,7 +5,7 @@ import { takePasted } from '@/lib/pasted-picture';
 import { t } from '@/lib/translate';
 
 const loadDialog = () => import('@/components/confirm-dialog');
-const ConfirmDialog = lazyWithRetry(loadDialog, null);
+const ConfirmDialog = lazyWithRetry(loadDialog);
 
 /** Asks before the page is left, while a touch-up would be lost. */
 export default function LeaveGuard() {
