@@ -318,8 +318,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         contract: &Inpaint,
         runtime: &Runtime,
     ) -> Option<Opened> {
-        let mode = self.mode;
-        self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
+        self.check_files(manifest)?;
         let painter = self.take(LoadStep::Open, || {
             let folder = &manifest.folder;
             let opened = match &manifest.task {
@@ -352,7 +351,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
             }
         }
         let opened = self.warm_up_painter(painter, contract.canvas, fix_mode)?;
-        let due = contract.reference.as_ref().filter(|_| mode == CheckMode::Thorough);
+        let due = contract.reference.as_ref().filter(|_| self.mode == CheckMode::Thorough);
         if let Some(reference) = due {
             let reference = manifest.folder.join(reference);
             self.take(LoadStep::Golden, || {
@@ -369,8 +368,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         contract: &manifest::SegmentAnything,
         runtime: &Runtime,
     ) -> Option<Opened> {
-        let mode = self.mode;
-        self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
+        self.check_files(manifest)?;
         let mut model = self.take(LoadStep::Open, || {
             match SegmentAnything::open(&manifest.folder, contract, runtime) {
                 Ok(model) => {
@@ -409,6 +407,16 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
             self.take(LoadStep::Files, || external_files::check(manifest, &files))?;
         }
         Some(files)
+    }
+
+    /// The steps before ONNX Runtime opens the files of a pipeline by their paths.
+    fn check_files(&mut self, manifest: &Manifest) -> Option<()> {
+        let mode = self.mode;
+        self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
+        if !self.is_again {
+            self.take(LoadStep::Files, || external_files::check_pipeline(manifest))?;
+        }
+        Some(())
     }
 
     /// The steps until one ONNX file is open whose tensors the session converts.

@@ -201,7 +201,7 @@ fn a_pipeline_keeps_its_tensors_only_in_files_that_its_manifest_lists() {
     assert_says(&said, &[outside, "WRONG     1 problem"]);
 
     let (models, folder, said) = check_with_data_in("model.onnx.data");
-    let unlisted = "checksum  WRONG: decoder/model.onnx keeps tensors in \"decoder/model.onnx.data\", which the manifest \
+    let unlisted = "files     WRONG: decoder/model.onnx keeps tensors in \"decoder/model.onnx.data\", which the manifest \
                     does not list; add it as [[extra]]";
     assert_says(&said, &[unlisted, "WRONG     1 problem"]);
     let extra = format!(
@@ -225,7 +225,7 @@ fn a_net_of_a_pipeline_that_its_manifest_does_not_list_is_refused() {
     alter(&folder, &format!("[[extra]]{entry}"), "");
     let (_, said) = check(models.path(), &["segment-anything"]);
     let unlisted =
-        "checksum  WRONG: decoder/model.onnx is a net that the manifest does not list; add it";
+        "files     WRONG: decoder/model.onnx is a net that the manifest does not list; add it";
     assert_says(&said, &[unlisted, "WRONG     1 problem"]);
 }
 

@@ -1,4 +1,4 @@
-//! The checksum step: every file has the size and SHA-256 of the manifest. For a pipeline, it is also the files step.
+//! The checksum step: every file has the size and SHA-256 of the manifest.
 //!
 //! The files of one net are read into memory once, hashed there and opened from there; a file opened by its path could
 //! be replaced in between. Until the model is open, a load therefore needs memory for the file and for what ONNX
@@ -10,7 +10,6 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::external_files;
 use super::placeholder::{defect, head_of};
 use crate::manifest::{Manifest, ModelFile, Task, dead_link};
 use crate::registry::kept::{Kept, stamps_of};
@@ -99,9 +98,6 @@ pub fn check(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<(
         if mode == CheckMode::FailFast && !reasons.is_empty() {
             break;
         }
-    }
-    if reasons.is_empty() || mode != CheckMode::FailFast {
-        reasons.extend(external_files::unlisted(manifest));
     }
     let value = reasons.is_empty().then(|| kept.keep_stamps(stamps));
     Outcome {

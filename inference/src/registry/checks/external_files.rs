@@ -61,9 +61,16 @@ pub fn check(manifest: &Manifest, files: &Files) -> Outcome<()> {
     Outcome { finding, reasons, value }
 }
 
-/// Returns the nets of a pipeline, and the files of their tensors, that the manifest does not list: ONNX Runtime opens nets
-/// by their paths, with whatever files they name.
-pub fn unlisted(manifest: &Manifest) -> Vec<String> {
+/// Checks that the manifest lists the nets of a pipeline, and the files of their tensors: ONNX Runtime opens nets by their
+/// paths, with whatever files they name.
+pub fn check_pipeline(manifest: &Manifest) -> Outcome<()> {
+    let reasons = unlisted(manifest);
+    let value = reasons.is_empty().then_some(());
+    let finding = "all nets and their tensors are in listed files".to_owned();
+    Outcome { finding, reasons, value }
+}
+
+fn unlisted(manifest: &Manifest) -> Vec<String> {
     let lists = |path: &Path| manifest.files.iter().any(|file| Path::new(&file.file) == path);
     let mut reasons = Vec::new();
     for part in PARTS {
