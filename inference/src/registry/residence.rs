@@ -285,7 +285,7 @@ impl Residence {
         self.has_engine.store(false, Ordering::Release);
         self.tenant.release();
         let model = self.manifest.name.clone();
-        info!(model.name = model, "Unloaded model {model}: others need its memory");
+        info!(model.name = model, "Unloaded model {model} to free its memory");
         metrics::counter!("retouch_model_unloads_total", "model" => model).increment(1);
     }
 

@@ -242,8 +242,9 @@ impl Thread<'_> {
         let first = work(self);
         let alone = match first.as_ref().err().and_then(full) {
             Some(Full::Device) if self.residence.has_company() => true,
-            Some(Full::OwnLimit) => false,
-            Some(Full::Device) | None => return first,
+            // Without a limit, its files are not kept open.
+            Some(Full::OwnLimit) if self.runtime.memory().limit().is_some() => false,
+            _ => return first,
         };
         warn!(model.name = self.name, alone, "Out of memory; loading the model again");
         self.has_evicted = alone;
