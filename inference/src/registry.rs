@@ -31,9 +31,9 @@ mod opened;
 mod residence;
 mod snapshot;
 mod steps;
+mod streak;
 mod table;
 mod thread;
-mod turns;
 mod version;
 mod watch;
 

@@ -15,7 +15,7 @@ use super::crops::{self, Crop};
 use super::message::{Inference, Message, PaintResult, Request, Work};
 use super::opened::Opened;
 use super::residence::{NotLoaded, Residence};
-use super::turns::{Shape, Turn};
+use super::streak::{Shape, Streak};
 use crate::manifest::{Manifest, Task};
 use crate::output::Output;
 use crate::painter::{PaintError, Painting};
@@ -56,7 +56,7 @@ pub fn serve(
         deferred: VecDeque::new(),
         batches,
         run_size: RunSize::default(),
-        turn: Turn::default(),
+        streak: Streak::default(),
         idle_since: Instant::now(),
         has_evicted: false,
     };
@@ -75,7 +75,7 @@ struct Thread<'a> {
     deferred: VecDeque<Message>,
     batches: Batches,
     run_size: RunSize,
-    turn: Turn,
+    streak: Streak,
     /// When the last work ended.
     idle_since: Instant,
     /// Whether other models had to give way for the inputs of a batch that failed.
@@ -159,7 +159,7 @@ impl Thread<'_> {
     /// Returns the oldest deferred message, or the oldest one that may go before it.
     fn next_deferred(&mut self) -> Option<Message> {
         let preferred =
-            self.turn.preferred(Instant::now()).filter(|_| self.batches.has_few_shapes());
+            self.streak.preferred(Instant::now()).filter(|_| self.batches.has_few_shapes());
         let Some(preferred) = preferred else { return self.deferred.pop_front() };
         while let Ok(message) = self.inbox.try_recv() {
             self.defer(message);
@@ -408,13 +408,13 @@ impl Thread<'_> {
         let started = Instant::now();
         let (_, rows, columns, _) = batch[0].input.dim();
         let faults = self.runtime.faults();
-        faults.inject_preparation(self.turn.is_of((rows, columns)));
+        faults.inject_preparation(self.streak.is_of((rows, columns)));
         let outputs = inject_fault(self.runtime, &run)
             .and_then(|()| if has_engine { faults.inject_into_engine() } else { Ok(()) })
             .and_then(|()| run_batch(net, batch, inputs));
         let took = started.elapsed();
         let outputs = note_device_loss(self.runtime, outputs)?;
-        self.turn.record((rows, columns), inputs, started, took);
+        self.streak.record((rows, columns), inputs, started, took);
         Ok((outputs, took / batch.len() as u32))
     }
 
