@@ -147,10 +147,23 @@ impl Tile {
                 })
             });
             let around = y.saturating_sub(1)..(y + 2).min(height);
+            // One more on each side, where there is one.
+            let left = self.columns.start.saturating_sub(1);
+            let wide = left..(self.columns.end + 1).min(width);
+            let (mut least, mut largest) = (vec![u8::MAX; wide.len() * 3], vec![0; wide.len() * 3]);
+            for row in around.map(|y| input[y * width..][wide.clone()].as_flattened()) {
+                least
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(least, sample)| *least = (*least).min(*sample));
+                largest.iter_mut().zip(row).for_each(|(most, sample)| *most = (*most).max(*sample));
+            }
+            let (least, largest) = (least.as_chunks::<3>().0, largest.as_chunks::<3>().0);
             for ((drift, sum), x) in drift.iter_mut().zip(sums).zip(self.columns.clone()) {
-                let near = x.saturating_sub(1)..(x + 2).min(width);
-                let near = around.clone().flat_map(|y| &input[y * width..][near.clone()]);
-                let [least, largest] = near.copied().fold([[u8::MAX; 3], [0; 3]], widened);
+                let near = (x - left).saturating_sub(1)..(x - left + 2).min(least.len());
+                let least =
+                    least[near.clone()].iter().fold([u8::MAX; 3], |a, b| each(a, *b, u8::min));
+                let largest = largest[near].iter().fold([0; 3], |a, b| each(a, *b, u8::max));
                 let range = largest.iter().zip(least).map(|(largest, least)| largest - least).max();
                 let busy = f32::from(range.unwrap_or(0)) / BUSY;
                 let weight = (FLAT / (1.0 + busy * busy) + 0.5) as i32;
@@ -237,12 +250,8 @@ impl NullaryFnOnce for Sum<'_> {
     }
 }
 
-/// Widens a range of colors, the least and the largest samples, by one color.
-fn widened([least, largest]: [[u8; 3]; 2], color: [u8; 3]) -> [[u8; 3]; 2] {
-    let each = |one: [u8; 3], of: fn(u8, u8) -> u8| {
-        [of(one[0], color[0]), of(one[1], color[1]), of(one[2], color[2])]
-    };
-    [each(least, u8::min), each(largest, u8::max)]
+fn each(one: [u8; 3], other: [u8; 3], of: fn(u8, u8) -> u8) -> [u8; 3] {
+    std::array::from_fn(|channel| of(one[channel], other[channel]))
 }
 
 /// Replaces every value by the sum of those at most [`RADIUS`] columns away.
