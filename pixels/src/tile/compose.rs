@@ -7,6 +7,7 @@ use super::keep_colors::Correction;
 use super::soft::Trust;
 use super::{Alpha, OutputLayout, PaddedTile, Region, alpha};
 use crate::encode::Channels;
+use crate::rounding::to_byte;
 use crate::{PixelError, lanczos};
 
 /// Returns the interleaved samples of a region, from the model's output for the colors and, if alpha is mixed, for
@@ -75,7 +76,7 @@ fn corrected_region(correction: &Correction<'_>, region: &Region, layout: Output
     let [red, green, blue] = &planes[..] else { return Vec::new() };
     let pixels = red.iter().zip(green).zip(blue);
     pixels
-        .flat_map(|((red, green), blue)| [red, green, blue].map(|value| to_byte(*value)))
+        .flat_map(|((red, green), blue)| [red, green, blue].map(|value| to_byte(*value * 255.0)))
         .collect()
 }
 
@@ -137,11 +138,6 @@ fn mixed(
 fn mean(pixel: [u8; 3]) -> u8 {
     let sum: u16 = pixel.into_iter().map(u16::from).sum();
     ((sum + 1) / 3) as u8
-}
-
-/// Converts a value of 0..=1 to a sample, rounded; clamps other values.
-fn to_byte(value: f32) -> u8 {
-    (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8
 }
 
 #[cfg(test)]
