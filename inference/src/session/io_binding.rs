@@ -6,7 +6,8 @@
 //! isnet takes 39 ms with it and 59 ms without. To be recorded as a CUDA graph, a run also needs its tensors at fixed
 //! addresses on the device.
 //!
-//! Outputs are not copied: callers read them where the device wrote them, while the next run writes elsewhere.
+//! Outputs are lent: callers read them where the device wrote them, while the next run writes elsewhere. Where a net may
+//! record CUDA graphs, they are copied.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -97,7 +98,7 @@ impl ShapeBindings {
     }
 
     /// Runs on the tensors kept for a batch of this shape; `None` if there are none. The batch consists of `pictures`, with the
-    /// last one repeated to fill it. The output is lent.
+    /// last one repeated to fill it.
     ///
     /// # Errors
     /// If the device fails. All kept tensors are then released, which leaves more memory for a retry.
